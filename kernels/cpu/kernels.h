@@ -1,0 +1,37 @@
+// CPU reduce kernels: one table of (type x op). docs/numerics.md says what they promise to the bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "communicator/operation.h"
+
+namespace ringccl {
+
+// What a kernel needs beside its operands.
+struct Scale {
+    int divisor = 1;           // of avg: the number of inputs that the sum holds
+    double scalar = 1.0;       // of premul for float types
+    uint64_t scalar_bits = 0;  // of premul for integer types: the scalar's bytes, little end first
+};
+
+// dst[i] = op over k of src[k][i], 0 <= i < count, combined in the order src[0], src[1], ...; 1 <= k.
+// dst may be one of the sources (same start); else no overlap. Any alignment down to one byte.
+//   sum, prod, max, min: k inputs.
+//   avg:    the sum of the k inputs, then divided by scale.divisor: floats in float32 or wider before the one rounding,
+//   integers
+//           summed in 64 bits (128 for 64-bit types), truncated toward zero.
+//   premul: k == 1: dst[i] = src[0][i] * scalar. (Sums of products are `sum` over such results.)
+using ReduceKernel = void (*)(void* dst, const void* const* src, int k, size_t count, const Scale& scale);
+
+// Never null for a known type and an op other than none.
+ReduceKernel reduce_kernel(ringDataType_t type, Op op);
+
+// memcpy that bypasses the cache on the way out when `streaming`: for results that exceed the last-level cache and that nobody
+// reads next.
+void copy_bytes(void* dst, const void* src, size_t bytes, bool streaming);
+
+// The instruction set that runs, e.g. "AVX3_SPR"; for ringccl-info.
+const char* kernel_target();
+
+}  // namespace ringccl

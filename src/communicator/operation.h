@@ -1,0 +1,58 @@
+// One call of a user: what is done to which buffers. Plain data, made by the api layer, carried out by the engine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ringccl/ringccl.h"
+
+namespace ringccl {
+
+enum class Kind : uint8_t {
+    all_reduce,
+    scatter_reduce,
+    all_gather,
+    broadcast,
+    reduce,
+    gather,
+    scatter,
+    all_to_all,
+    barrier,
+    send,
+    recv
+};
+
+// The arithmetic of a reduction. `premul` is sum over inputs that are each multiplied by their rank's own scalar first.
+enum class Op : uint8_t { none, sum, prod, max, min, avg, premul };
+
+const char* kind_name(Kind kind);            // "allReduce"
+const char* op_name(Op op);                  // "sum"
+const char* type_name(ringDataType_t type);  // "float32"
+size_t type_size(ringDataType_t type);       // bytes; 0 if unknown
+
+// What all ranks must agree on. It travels in the header of every message and is compared where the message arrives.
+struct Fingerprint {
+    uint64_t sequence = 0;  // of the communicator for collectives; of the pair and direction for send and recv
+    uint64_t count = 0;
+    Kind kind = Kind::barrier;  // `send` for both ends of a point-to-point call
+    uint8_t type = 0;
+    Op op = Op::none;
+    uint8_t reserved = 0;
+    int32_t root = 0;  // 0 where the kind has none
+
+    bool operator==(const Fingerprint&) const = default;
+};
+static_assert(sizeof(Fingerprint) == 24);
+
+struct Operation {
+    Fingerprint print;
+    const void* send = nullptr;
+    void* recv = nullptr;
+    int peer = -1;        // of send and recv
+    double scalar = 1.0;  // of premul, when the type is a float; integers keep their bits in scalar_bits
+    uint64_t scalar_bits = 0;
+
+    ringDataType_t type() const { return static_cast<ringDataType_t>(print.type); }
+};
+
+}  // namespace ringccl
