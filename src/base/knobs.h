@@ -36,6 +36,7 @@ struct Knob {
     const char* fallback;           // the default, as it would be written in the environment
     int64_t least = 0, most = 0;    // range of a number
     const char* choices = nullptr;  // for text: allowed words, separated by '|'; NULL: free
+    bool bytes = false;             // for a number: a size, so that K, M and G (powers of 1024) may follow it
     bool list = false;              // for text with choices: several words separated by ','
     bool shared = false;            // rank 0's value counts for all ranks
     const char* help;
@@ -43,8 +44,12 @@ struct Knob {
 
 std::span<const Knob> knobs();
 
-// Reads every knob from the environment. ringInvalidUsage: a value is not a number, out of range or not among the choices;
-// the text names the variable, the value and what would be right.
+// A knob's value as it would be written in the environment, and what it may be: "1 to 8", "0 or 1", "auto, p2p or tcp".
+std::string knob_value(const Settings& settings, const Knob& knob);
+std::string knob_range(const Knob& knob);
+
+// Reads every knob from the environment; an empty variable counts as not set. ringInvalidUsage: a value is not a number, out of
+// range or not among the choices; the text names the variable, the value and what would be right.
 Result<Settings> settings_from_environment();
 
 // Sets one knob from text, with the same checks.

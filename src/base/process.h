@@ -1,0 +1,14 @@
+// Which process this is.
+#pragma once
+
+#include <string>
+
+namespace ringccl {
+
+// Random, the same for all ranks of one process, different in a forked child.
+const std::string& process_token();
+
+// The host as the kernel names it: the boot id. Empty if it cannot be read.
+std::string boot_id();
+
+}  // namespace ringccl
