@@ -36,29 +36,30 @@ struct Region {
 };
 
 struct Step {
-    std::vector<int> sources;  // ranks that the chunk is taken from, ascending
-    std::vector<int> sinks;    // ranks that the result is offered to, ascending
-    Region local;              // this rank's own operand, if any; Buffer::send is raw input, Buffer::recv a partial result
-    Region dest;               // where the result is put, if anywhere
-    size_t count = 0;          // elements; 0 still sends one empty slice to each sink, which carries the fingerprint
-    uint8_t phase = 0;         // steps of a later phase start after all windows of the earlier ones
-    bool reduce = false;       // combine the operands with the operation, in rank order; else there is exactly one: copy
-    bool finish = false;       // the result is final: avg divides here
-    bool stage = false;        // what is offered will be overwritten before the peer must have taken it: offer a copy
-    int chunk = -1;            // the chunk's number, for people
+    std::vector<int> sources = {};  // ranks that the chunk is taken from, ascending
+    std::vector<int> sinks = {};    // ranks that the result is offered to, ascending
+    Region local = {};              // this rank's own operand, if any; Buffer::send is raw input, Buffer::recv a partial result
+    Region dest = {};               // where the result is put, if anywhere
+    size_t count = 0;               // elements; 0 still sends one empty slice to each sink, which carries the fingerprint
+    uint8_t phase = 0;              // steps of a later phase start after all windows of the earlier ones
+    bool reduce = false;            // combine the operands with the operation, in rank order; else there is exactly one: copy
+    bool finish = false;            // the result is final: avg divides here
+    bool stage = false;             // what is offered will be overwritten before the peer must have taken it: offer a copy
+    int chunk = -1;                 // the chunk's number, for people
 };
 
 struct Channel {
     int lane = 0;  // the links that the steps use: 0 .. kLanes - 1
-    std::vector<Step> steps;
+    std::vector<Step> steps = {};
 };
 
 // One rank's part. Every rank makes its own; all are slices of one global plan.
 struct Plan {
     const char* algorithm = "";  // "ring"
-    std::vector<Channel> channels;
+    std::vector<Channel> channels = {};
     // How many chunks a rank may have to offer on one lane before the first of them is certain to be taken: 1 in a ring, N - 1
-    // where everybody first sends to everybody. Equal on all ranks. The engine makes slices small enough for this.
+    // where everybody first sends to everybody. Equal on all ranks. The engine makes slices small enough that a window of each,
+    // and one slice of the chunk after them, fit into its stage.
     int burst = 1;
 };
 
