@@ -18,12 +18,17 @@ namespace ringccl {
 // ends.
 Result<ringUniqueId> open_meeting(const Settings& settings);
 
-// The same for a secret and a port that all ranks know beforehand (ringCommInitEnv on rank 0).
+// A meeting point that all ranks can name beforehand (ringCommInitEnv).
 struct Place {
-    Secret secret;
+    Secret secret{};
     std::string host;  // name or numeric address of rank 0's host
     uint16_t port = 0;
+    uint8_t ports = 1;  // so many ports from there on may be the one: rank 0 takes the first that is free, the others try all
 };
+// On rank 0: opens the meeting point there, within settings.init_timeout_ms if all its ports are taken now.
+Result<ringUniqueId> open_meeting(const Place& place, const Settings& settings);
+// On the others: the id that leads there. ringInvalidUsage: the host's name cannot be resolved.
+Result<ringUniqueId> id_of(const Place& place, const Settings& settings);
 
 // The secret in an id. ringInvalidArgument: the id is damaged (its checksum is wrong) or from another version.
 Result<Secret> secret_of(const ringUniqueId& id);
