@@ -28,6 +28,7 @@ constexpr int kLinkDepth = 8;
 
 struct Capabilities {
     bool shows_memory = false;  // the receiver reads the sender's memory; else bytes are delivered into its landing buffer
+    size_t inline_bytes = 0;    // slices up to this size are copied by offer() itself: their memory is free at once
     double alpha_us = 1.0;      // cost of a small slice
     double us_per_byte = 1e-4;
 };
@@ -62,6 +63,12 @@ public:
     virtual uint64_t taken() = 0;
     // Whether all that was offered goes its way without this rank's CPU.
     virtual bool flushed() const = 0;
+    // Why nothing more can be sent, if so: ready() is then false and taken() stands still for ever. A transport whose senders
+    // cannot see a peer go need not say anything.
+    virtual const Status& status() const {
+        static const Status well;
+        return well;
+    }
 };
 
 class RecvLink {
@@ -109,6 +116,7 @@ public:
     // Bytes moved so far, headers apart from payload.
     struct Counters {
         uint64_t messages_sent = 0, payload_sent = 0, bytes_sent = 0, bytes_received = 0;
+        uint64_t strangers = 0;  // connections turned away
     };
     virtual Counters counters() const = 0;
 };

@@ -14,6 +14,8 @@ class SharedBlock {
 public:
     // `bytes` of zeroed memory, rounded up to whole pages.
     static Result<std::shared_ptr<SharedBlock>> create(const char* label, size_t bytes);
+    // The block of this process with that id, or null: how ranks of one process find each other's.
+    static std::shared_ptr<SharedBlock> find(uint64_t id);
     ~SharedBlock();
     SharedBlock(const SharedBlock&) = delete;
     SharedBlock& operator=(const SharedBlock&) = delete;
