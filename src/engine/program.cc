@@ -1,0 +1,90 @@
+#include "engine/program.h"
+
+#include <algorithm>
+
+namespace ringccl {
+namespace {
+
+// Bytes of a slice on every rank alike: as large as the stage allows for this plan's burst, small enough that a chunk is at least
+// two slices (one travels while the other is combined), but not so small that headers and wake-ups weigh.
+size_t slice_elements(size_t count, size_t element, size_t slice_bytes, size_t stage_bytes, int burst) {
+    constexpr size_t kWorthSplitting = size_t{64} << 10;
+    const size_t room = stage_bytes / (kWindowSlices * (static_cast<size_t>(burst) + 1) + 1);
+    size_t bytes = std::min(slice_bytes, room);
+    bytes = bytes >= 4096 ? bytes / 4096 * 4096 : std::max<size_t>(Stage::kAlign, bytes / Stage::kAlign * Stage::kAlign);
+    const size_t chunk_bytes = count > SIZE_MAX / element ? SIZE_MAX : count * element;
+    if (chunk_bytes / 2 < bytes) bytes = std::min(bytes, std::max(kWorthSplitting, (chunk_bytes / 2 + 4095) / 4096 * 4096));
+    return std::max<size_t>(1, bytes / element);
+}
+
+Arithmetic arithmetic_of(const Shape& shape, int world_size) {
+    Arithmetic a;
+    a.element = type_size(shape.type);
+    a.divisor = world_size;
+    if (shape.op == Op::none) return a;
+    const Op base = shape.op == Op::avg || shape.op == Op::premul ? Op::sum : shape.op;
+    a.combine = reduce_kernel(shape.type, base);
+    a.finish = shape.op == Op::avg ? reduce_kernel(shape.type, Op::avg) : a.combine;
+    if (shape.op == Op::premul) a.scale = reduce_kernel(shape.type, Op::premul);
+    return a;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& shape, const World& world, int lane_shift,
+                                               size_t slice_bytes, size_t stage_bytes, const Wiring& wiring) {
+    auto program = std::make_unique<Program>();
+    program->algorithm_ = plan.algorithm;
+    program->arithmetic_ = arithmetic_of(shape, world.size);
+    const bool pair = shape.kind == Kind::send || shape.kind == Kind::recv;
+
+    for (const Channel& channel : plan.channels) {
+        const int lane = pair ? kPeerLane : (channel.lane + lane_shift) % kPeerLane;
+        std::vector<int> peers;
+        for (const Step& step : channel.steps) {
+            peers.insert(peers.end(), step.sources.begin(), step.sources.end());
+            peers.insert(peers.end(), step.sinks.begin(), step.sinks.end());
+        }
+        std::sort(peers.begin(), peers.end());
+        peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+        RINGCCL_TRY(wiring.connect(peers, lane));
+
+        std::vector<SendLink*> sinks;
+        std::vector<BoundStep> steps;
+        for (const Step& step : channel.steps) {
+            BoundStep bound;
+            bound.source_ranks = step.sources;
+            bound.count = step.count;
+            bound.local = step.local;
+            bound.dest = step.dest;
+            bound.phase = step.phase;
+            bound.reduce = step.reduce;
+            bound.finish = step.finish;
+            bound.stage = step.stage;
+            for (int source : step.sources) {
+                bound.sources.push_back(&wiring.receiver(source, lane));
+                if (source < world.rank) ++bound.local_place;
+            }
+            bound.inline_bytes = step.sinks.empty() ? 0 : SIZE_MAX;
+            for (int sink : step.sinks) {
+                SendLink* link = &wiring.sender(sink, lane);
+                bound.sinks.push_back(link);
+                bound.inline_bytes = std::min(bound.inline_bytes, wiring.inline_bytes(sink));
+                auto known = std::find(sinks.begin(), sinks.end(), link);
+                bound.holds.push_back(static_cast<size_t>(known - sinks.begin()));
+                if (known == sinks.end()) sinks.push_back(link);
+            }
+            bound.slice = slice_elements(step.count, program->arithmetic_.element, slice_bytes, stage_bytes, plan.burst);
+            steps.push_back(std::move(bound));
+        }
+        program->runners_.emplace_back(std::move(steps), std::move(sinks), lane);
+        // Point-to-point calls to different peers, or in different directions, do not wait for each other.
+        const uint64_t claim = pair ? (uint64_t{1} << 40) + static_cast<uint64_t>(peers.front()) * 2 + (shape.kind == Kind::recv)
+                                    : static_cast<uint64_t>(lane);
+        if (std::find(program->claims_.begin(), program->claims_.end(), claim) == program->claims_.end())
+            program->claims_.push_back(claim);
+    }
+    return program;
+}
+
+}  // namespace ringccl

@@ -1,0 +1,48 @@
+// A plan made ready to run: ranks resolved to links, the operation to kernels, chunks to slices. Made once per shape and kept.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "engine/runner.h"
+#include "kernels/cpu/kernels.h"
+#include "plan/planners.h"
+#include "transports/transport.h"
+
+namespace ringccl {
+
+// Slices per window: what may be on its way on a link before the receiver takes any. Twice this fits into a link, because a
+// plan may offer a window of one step and of the next to the same peer before the first is taken.
+constexpr size_t kWindowSlices = 4;
+static_assert(2 * kWindowSlices <= kLinkDepth);
+
+// How the links of a plan are found.
+struct Wiring {
+    std::function<Status(const std::vector<int>& peers, int lane)> connect;
+    std::function<SendLink&(int peer, int lane)> sender;
+    std::function<RecvLink&(int peer, int lane)> receiver;
+    std::function<size_t(int peer)> inline_bytes;
+};
+
+class Program {
+public:
+    // `lane_shift` moves the plan to other lanes, so that operations of a group run beside each other.
+    static Result<std::unique_ptr<Program>> make(const Plan& plan, const Shape& shape, const World& world, int lane_shift,
+                                                 size_t slice_bytes, size_t stage_bytes, const Wiring& wiring);
+
+    std::vector<Runner>& runners() { return runners_; }
+    // What the program has to itself while it runs: lanes for a collective, one direction to one peer for point to point.
+    const std::vector<uint64_t>& claims() const { return claims_; }
+    const Arithmetic& arithmetic() const { return arithmetic_; }
+    const char* algorithm() const { return algorithm_; }
+
+private:
+    const char* algorithm_ = "";
+    Arithmetic arithmetic_;
+    std::vector<Runner> runners_;
+    std::vector<uint64_t> claims_;
+};
+
+}  // namespace ringccl

@@ -1,0 +1,280 @@
+#include "engine/runner.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/program.h"
+
+namespace ringccl {
+
+Runner::Runner(std::vector<BoundStep> steps, std::vector<SendLink*> sinks, int lane) : steps_(std::move(steps)), lane_(lane) {
+    for (SendLink* sink : sinks) holds_.push_back({sink, 0});
+    views_.resize(std::max<size_t>(1, most_sources()));
+    operands_.resize(most_sources() + 1);
+}
+
+size_t Runner::most_sources() const {
+    size_t most = 0;
+    for (const BoundStep& step : steps_) most = std::max(most, step.sources.size());
+    return most;
+}
+
+size_t Runner::largest_slice(size_t element) const {
+    size_t most = 0;
+    for (const BoundStep& step : steps_) most = std::max(most, std::min(step.slice, std::max<size_t>(step.count, 1)) * element);
+    return (most + Stage::kAlign - 1) / Stage::kAlign * Stage::kAlign;
+}
+
+// One slice for a scaled or forwarded value, then a landing for every source and slice of a window; nothing where every step puts
+// what it takes straight into the caller's buffer or offers what stands there.
+size_t Runner::scratch_bytes(size_t element) const {
+    const bool direct = std::all_of(steps_.begin(), steps_.end(), [](const BoundStep& s) {
+        return !s.reduce && (s.sources.empty() ? s.local.buffer != Buffer::none : s.dest.exists());
+    });
+    return direct ? 0 : (1 + most_sources() * kWindowSlices) * largest_slice(element);
+}
+
+void Runner::start(const Binding& binding, const Arithmetic& arithmetic, Stage& stage, std::byte* scratch) {
+    binding_ = &binding;
+    arithmetic_ = &arithmetic;
+    stage_ = &stage;
+    scratch_ = scratch;
+    largest_slice_ = largest_slice(arithmetic.element);
+    for (Hold& hold : holds_) hold.until = 0;
+    status_ = {};
+    running_ = true;
+    phase_end_ = 0;
+    step_ = 0;
+    enter_step();
+}
+
+size_t Runner::windows(const BoundStep& step) const {
+    const size_t window = step.slice * kWindowSlices;
+    return std::max<size_t>(1, (step.count + window - 1) / window);
+}
+
+// Every step moves at least one slice, if only an empty one, so that ranks that disagree always find out.
+size_t Runner::slices_in_window() const {
+    const size_t window = step().slice * kWindowSlices;
+    const size_t begin = window_ * window;
+    if (begin >= step().count) return window_ == 0 ? 1 : 0;
+    return (std::min(window, step().count - begin) + step().slice - 1) / step().slice;
+}
+
+Runner::Span Runner::slice_span(size_t slice) const {
+    const size_t begin = (window_ * kWindowSlices + slice) * step().slice;
+    return {begin, begin >= step().count ? 0 : std::min(step().slice, step().count - begin)};
+}
+
+std::byte* Runner::local_memory(const Region& region, size_t begin) const {
+    std::byte* base = region.buffer == Buffer::send ? const_cast<std::byte*>(binding_->send) : binding_->recv;
+    // A buffer may be NULL when there is nothing in it.
+    return base == nullptr ? nullptr : base + (region.offset + begin) * arithmetic_->element;
+}
+
+const SharedBlock* Runner::block_of(const Region& region) const {
+    return region.buffer == Buffer::send ? binding_->send_block : binding_->recv_block;
+}
+
+std::byte* Runner::landing(size_t source, size_t slice) const {
+    // What is only put somewhere lands there at once.
+    if (!step().reduce && step().dest.exists()) return local_memory(step().dest, slice_span(slice).begin);
+    const size_t place = 1 + source * kWindowSlices + slice % kWindowSlices;
+    return scratch_ + place * largest_slice_;
+}
+
+// Stands at the first step from step_ on that has something to do, moving through windows and phases.
+void Runner::enter_step() {
+    for (;;) {
+        if (step_ == phase_end_) {
+            if (phase_end_ != 0 && ++window_ < phase_windows_) {
+                step_ = phase_begin_;
+            } else if (phase_end_ == steps_.size()) {
+                running_ = false;
+                return;
+            } else {
+                phase_begin_ = step_ = phase_end_;
+                window_ = 0;
+                phase_windows_ = 1;
+                while (phase_end_ < steps_.size() && steps_[phase_end_].phase == steps_[phase_begin_].phase)
+                    phase_windows_ = std::max(phase_windows_, windows(steps_[phase_end_++]));
+            }
+        }
+        slices_ = slices_in_window();
+        if (slices_ != 0) break;
+        ++step_;
+    }
+    slice_ = 0;
+    viewed_ = 0;
+    for (size_t s = 0; s < step().sources.size(); ++s)
+        for (size_t i = 0; i < slices_; ++i) step().sources[s]->post(landing(s, i), slice_span(i).count * arithmetic_->element);
+}
+
+Runner::State Runner::advance() {
+    bool moved = false;
+    while (running_) {
+        if (!take_sources()) {
+            if (!status_.ok()) return State::failed;
+            return moved ? State::moved : State::idle;
+        }
+        if (!sinks_ready() || !carry_out(slice_span(slice_))) return stuck(moved);
+        for (RecvLink* source : step().sources) source->release();
+        moved = true;
+        next_slice();
+    }
+    return settled() ? State::done : stuck(moved);
+}
+
+// What is offered does not get away: because peers are late, or because a link has failed.
+Runner::State Runner::stuck(bool moved) {
+    for (const Hold& hold : holds_) {
+        if (hold.link->status().ok()) continue;
+        status_ = hold.link->status();
+        return State::failed;
+    }
+    return moved ? State::moved : State::idle;
+}
+
+bool Runner::take_sources() {
+    const BoundStep& s = step();
+    const size_t bytes = slice_span(slice_).count * arithmetic_->element;
+    for (; viewed_ < s.sources.size(); ++viewed_) {
+        View& view = views_[viewed_];
+        switch (s.sources[viewed_]->take(view)) {
+            case RecvLink::Taken::nothing: return false;
+            case RecvLink::Taken::broken: status_ = s.sources[viewed_]->status(); return false;
+            case RecvLink::Taken::slice: break;
+        }
+        if (view.print != binding_->operation->print || view.bytes != bytes) {
+            status_ = disagreement(s.source_ranks[viewed_], view);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool Runner::sinks_ready() const {
+    const BoundStep& s = step();
+    return std::all_of(s.sinks.begin(), s.sinks.end(), [](SendLink* sink) { return sink->ready(); });
+}
+
+// Combines the current slice and offers it; false if the stage has no room yet.
+bool Runner::carry_out(Span span) {
+    const BoundStep& s = step();
+    const size_t bytes = span.count * arithmetic_->element;
+    std::byte* dest = s.dest.exists() ? local_memory(s.dest, span.begin) : nullptr;
+    if (s.sinks.empty()) {
+        if (dest != nullptr) combine(dest, span);
+        return true;
+    }
+
+    // Only its own operand, unchanged: nothing to compute before offering.
+    const bool publishes = s.sources.empty() && !s.dest.exists() && !s.finish &&
+                           (arithmetic_->scale == nullptr || s.local.buffer != Buffer::send);
+    const Region& region = publishes ? s.local : s.dest;
+    std::byte* home = region.exists() ? local_memory(region, span.begin) : nullptr;
+
+    if (bytes <= s.inline_bytes) {
+        std::byte* out = home != nullptr ? home : scratch_;
+        if (!publishes) combine(out, span);
+        offer({out, bytes, nullptr}, false);
+        return true;
+    }
+    const Source standing{home, bytes, region.exists() ? block_of(region) : nullptr};
+    if (home != nullptr && !s.stage &&
+        std::all_of(s.sinks.begin(), s.sinks.end(), [&](SendLink* sink) { return sink->takes(standing); })) {
+        if (!publishes) combine(home, span);
+        offer(standing, true);
+        return true;
+    }
+    std::byte* copy = stage_->allocate(bytes);
+    if (copy == nullptr) return false;
+    if (publishes) {
+        std::memcpy(copy, home, bytes);
+    } else if (dest != nullptr) {
+        combine(dest, span);
+        std::memcpy(copy, dest, bytes);
+    } else {
+        combine(copy, span);
+    }
+    offer({copy, bytes, stage_->block()}, false);
+    stage_->commit(s.sinks);
+    return true;
+}
+
+void Runner::combine(std::byte* out, Span span) {
+    const BoundStep& s = step();
+    if (span.count == 0) return;
+    size_t operands = 0;
+    for (size_t i = 0; i <= s.sources.size(); ++i) {
+        if (i == s.local_place && s.local.exists()) {
+            const std::byte* local = local_memory(s.local, span.begin);
+            if (arithmetic_->scale != nullptr && s.local.buffer == Buffer::send) {
+                // The input goes through the scalar on its way: straight out if it is alone, else by the scratch slice.
+                std::byte* scaled = s.sources.empty() ? out : scratch_;
+                const void* from[] = {local};
+                arithmetic_->scale(scaled, from, 1, span.count, binding_->scale);
+                local = scaled;
+            }
+            operands_[operands++] = local;
+        }
+        if (i < s.sources.size()) operands_[operands++] = views_[i].data;
+    }
+    ReduceKernel kernel = s.finish ? arithmetic_->finish : s.reduce ? arithmetic_->combine : nullptr;
+    if (kernel != nullptr && (operands > 1 || s.finish)) {
+        kernel(out, operands_.data(), static_cast<int>(operands), span.count, binding_->scale);
+    } else if (operands_[0] != out) {
+        std::memcpy(out, operands_[0], span.count * arithmetic_->element);
+    }
+}
+
+void Runner::offer(const Source& source, bool held) {
+    const BoundStep& s = step();
+    for (size_t i = 0; i < s.sinks.size(); ++i) {
+        s.sinks[i]->offer(binding_->operation->print, source);
+        if (held) holds_[s.holds[i]].until = s.sinks[i]->offered();
+    }
+}
+
+void Runner::next_slice() {
+    viewed_ = 0;
+    if (++slice_ < slices_) return;
+    ++step_;
+    enter_step();
+}
+
+// Whether peers have taken what they were shown of the caller's memory, and nothing else needs this rank's CPU.
+bool Runner::settled() {
+    for (Hold& hold : holds_) {
+        if (hold.until != 0 && hold.link->taken() < hold.until) return false;
+        hold.until = 0;
+        if (!hold.link->flushed()) return false;
+    }
+    return true;
+}
+
+int Runner::waits_for() const {
+    if (running_ && viewed_ < step().sources.size()) return step().source_ranks[viewed_];
+    return -1;
+}
+
+Status Runner::disagreement(int source, const View& view) const {
+    const Fingerprint& mine = binding_->operation->print;
+    const Fingerprint& theirs = view.print;
+    const auto differ = [&](const char* field, auto ours, auto other) {
+        return failure(ringMismatch, "the ranks call different things: {} is {} on this rank but {} on rank {} (operation {}: "
+                       "{} here, {} there)", field, ours, other, source, mine.sequence, kind_name(mine.kind),
+                       kind_name(theirs.kind));
+    };
+    if (mine.kind != theirs.kind) return differ("the operation", kind_name(mine.kind), kind_name(theirs.kind));
+    if (mine.sequence != theirs.sequence) return differ("the number of calls made so far", mine.sequence, theirs.sequence);
+    if (mine.type != theirs.type)
+        return differ("the type", type_name(ringDataType_t(mine.type)), type_name(ringDataType_t(theirs.type)));
+    if (mine.op != theirs.op) return differ("the op", op_name(mine.op), op_name(theirs.op));
+    if (mine.count != theirs.count) return differ("the count", mine.count, theirs.count);
+    if (mine.root != theirs.root) return differ("the root", mine.root, theirs.root);
+    return failure(ringInternalError, "rank {} sent a slice of {} bytes where {} expects another size: different plans",
+                   source, view.bytes, kind_name(mine.kind));
+}
+
+}  // namespace ringccl

@@ -1,0 +1,53 @@
+// Library memory in which results wait until the peers they were offered to have taken them. One ring of bytes per lane: slices are
+// placed one behind the other and freed in the same order, so a slice outlives the operation that made it without anybody waiting.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "transports/transport.h"
+
+namespace ringccl {
+
+class Stage {
+public:
+    static constexpr size_t kAlign = 128;  // two cache lines: what the prefetcher pairs
+
+    Stage() = default;
+    // Serves from [offset, offset + bytes) of the block.
+    Stage(const SharedBlock* block, size_t offset, size_t bytes)
+        : block_(block), base_(block->data() + offset), capacity_(bytes / kAlign * kAlign) {}
+
+    const SharedBlock* block() const { return block_; }
+
+    // Memory for one slice, or null if peers must first take more. Followed by commit() or not used.
+    std::byte* allocate(size_t bytes);
+    // The last allocation has been offered to these links, as each one's latest slice.
+    void commit(std::span<SendLink* const> sinks);
+
+private:
+    struct Waiter {
+        SendLink* link;
+        uint64_t number;
+    };
+    struct Lease {
+        size_t end;      // of its bytes, counted from the beginning of time
+        size_t waiters;  // how many of waiters_
+    };
+    void reclaim();
+
+    const SharedBlock* block_ = nullptr;
+    std::byte* base_ = nullptr;
+    size_t capacity_ = 0;
+    size_t head_ = 0, tail_ = 0;  // bytes ever placed and ever freed; the difference is in use
+    size_t pending_end_ = 0;      // of the allocation that is not committed yet
+
+    // Queues as vectors with a moving front: they reach their size once and then allocate nothing.
+    std::vector<Lease> leases_;
+    std::vector<Waiter> waiters_;
+    size_t first_lease_ = 0, first_waiter_ = 0;
+};
+
+}  // namespace ringccl
