@@ -1,0 +1,41 @@
+// What every function of the C API does on its way in and out.
+#pragma once
+
+#include <new>
+
+#include "api/handles.h"
+#include "communicator/communicator.h"
+
+namespace ringccl {
+
+HandleTable<Communicator>& communicators();
+HandleTable<Stream>& streams();
+
+using CommPin = HandleTable<Communicator>::Pin;
+
+// The communicator behind a handle. ringInvalidUsage: not alive, or made by the process that forked this one.
+Result<CommPin> find_communicator(ringComm_t handle, const char* caller);
+// The same for work: also not finalized.
+Result<CommPin> find_working(ringComm_t handle, const char* caller);
+
+// Gives a new communicator a handle and stores it; nothing is stored on failure.
+Status hand_out(Result<std::shared_ptr<Communicator>> made, ringComm_t* comm);
+
+// Remembers the failure for ringGetLastError(NULL) of this thread and returns its code.
+ringResult_t report(const Status& status);
+
+// Runs the body of an API function: no exception leaves the library.
+template <class Body>
+ringResult_t entry(const char* name, Body&& body) noexcept {
+    try {
+        return report(body());
+    } catch (const std::bad_alloc&) {
+        return report(failure(ringSystemError, "{}: out of memory", name));
+    } catch (const std::exception& problem) {
+        return report(failure(ringInternalError, "{}: {}", name, problem.what()));
+    } catch (...) {
+        return report(failure(ringInternalError, "{}: unknown exception", name));
+    }
+}
+
+}  // namespace ringccl

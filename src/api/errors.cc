@@ -1,0 +1,108 @@
+#include <string>
+
+#include "api/entry.h"
+#include "communicator/report.h"
+
+namespace ringccl {
+namespace {
+
+thread_local std::string last_error;
+
+}  // namespace
+
+// Neither table is ever destroyed: other threads may still be in calls while the program's statics go away.
+HandleTable<Communicator>& communicators() {
+    static auto* table = new HandleTable<Communicator>;
+    return *table;
+}
+
+HandleTable<Stream>& streams() {
+    static auto* table = new HandleTable<Stream>;
+    return *table;
+}
+
+Result<CommPin> find_communicator(ringComm_t handle, const char* caller) {
+    CommPin pin = communicators().find(reinterpret_cast<uint64_t>(handle));
+    if (!pin) {
+        return failure(ringInvalidUsage, "{}: {} is not a living communicator (NULL, destroyed before, or never made)", caller,
+                       static_cast<void*>(handle));
+    }
+    if (!pin->in_own_process()) {
+        return failure(ringInvalidUsage, "{}: the communicator belongs to the process that forked this one; make a new one here",
+                       caller);
+    }
+    return pin;
+}
+
+Result<CommPin> find_working(ringComm_t handle, const char* caller) {
+    RINGCCL_ASSIGN(CommPin pin, find_communicator(handle, caller));
+    if (pin->finalized()) return failure(ringInvalidUsage, "{}: the communicator has been finalized", caller);
+    return pin;
+}
+
+Status hand_out(Result<std::shared_ptr<Communicator>> made, ringComm_t* comm) {
+    RINGCCL_TRY(made.status());
+    const uint64_t ticket = communicators().add(made.take());
+    if (ticket == 0) return failure(ringInvalidUsage, "too many communicators in one process; destroy some");
+    *comm = reinterpret_cast<ringComm_t>(ticket);
+    return {};
+}
+
+ringResult_t report(const Status& status) {
+    if (!status.ok()) last_error = status.text();
+    return status.code();
+}
+
+std::vector<std::string> link_report(ringComm_t comm) {
+    auto pin = find_communicator(comm, "link_report");
+    return pin.ok() ? pin.value()->link_report() : std::vector<std::string>{pin.status().text()};
+}
+
+}  // namespace ringccl
+
+using namespace ringccl;
+
+ringResult_t ringGetVersion(int* version) {
+    return entry("ringGetVersion", [&]() -> Status {
+        if (version == nullptr) return failure(ringInvalidArgument, "ringGetVersion: version is NULL");
+        *version = RINGCCL_VERSION;
+        return {};
+    });
+}
+
+const char* ringGetErrorString(ringResult_t result) {
+    switch (result) {
+        case ringSuccess: return "ringSuccess: no error";
+        case ringUnhandledCudaError: return "ringUnhandledCudaError: a CUDA call failed";
+        case ringSystemError: return "ringSystemError: a system call failed";
+        case ringInternalError: return "ringInternalError: a bug in ringccl";
+        case ringInvalidArgument: return "ringInvalidArgument: an argument is wrong by itself";
+        case ringInvalidUsage: return "ringInvalidUsage: the call does not fit the state";
+        case ringRemoteError: return "ringRemoteError: another rank failed, died or aborted";
+        case ringInProgress: return "ringInProgress: asynchronous work is still running";
+        case ringTimeout: return "ringTimeout: nothing moved for the configured time";
+        case ringMismatch: return "ringMismatch: the ranks do not agree on the operation";
+    }
+    return "unknown result code";
+}
+
+const char* ringGetLastError(ringComm_t comm) {
+    static thread_local std::string text;
+    try {
+        if (comm == nullptr) return last_error.c_str();
+        auto pin = find_communicator(comm, "ringGetLastError");
+        text = pin.ok() ? pin.value()->health().first().text() : pin.status().text();
+        return text.c_str();
+    } catch (...) {
+        return "out of memory while describing an error";
+    }
+}
+
+ringResult_t ringCommGetAsyncError(ringComm_t comm, ringResult_t* asyncError) {
+    return entry("ringCommGetAsyncError", [&]() -> Status {
+        if (asyncError == nullptr) return failure(ringInvalidArgument, "ringCommGetAsyncError: asyncError is NULL");
+        RINGCCL_ASSIGN(CommPin pin, find_communicator(comm, "ringCommGetAsyncError"));
+        *asyncError = pin->async_error();
+        return {};
+    });
+}

@@ -1,0 +1,133 @@
+// One rank of one communicator: numbers the operations, turns them into programs, and has the engine run them, on the caller's
+// thread if the caller waits anyway, else on the communicator's worker.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "communicator/fabric.h"
+#include "communicator/health.h"
+#include "communicator/stream.h"
+#include "device/memory_table.h"
+#include "engine/engine.h"
+
+namespace ringccl {
+
+struct UserOp {
+    ringDataType_t type;
+    double scalar;
+    uint64_t bits;
+};
+
+class Communicator {
+public:
+    static Result<std::shared_ptr<Communicator>> make(const ringUniqueId& id, int rank, int size, Settings settings);
+    ~Communicator();
+
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+    const Settings& settings() const { return settings_; }
+    Health& health() { return health_; }
+    // False in a process forked from the one that made the communicator.
+    bool in_own_process() const { return pid_ == getpid(); }
+
+    // Carries out operations together. Without streams: on return they are done (or failed). With: they are queued behind what
+    // each stream holds.
+    Status run(std::span<const Operation> operations);
+    Status enqueue(std::span<const Operation> operations, const std::vector<std::shared_ptr<Stream>>& streams);
+
+    // Waits for all queued work, refuses new. Returns the first failure.
+    Status finalize();
+    bool finalized() const { return finalized_.load(); }
+    void abort();
+    // ringInProgress while work is queued.
+    ringResult_t async_error();
+
+    Result<int> add_op(const UserOp& op);
+    Status remove_op(int handle);
+    std::optional<UserOp> find_op(int handle) const;
+
+    Result<void*> register_memory(void* buffer, size_t bytes);
+    Status deregister_memory(void* handle);
+
+    // While an operation is running: as it was before.
+    ringCommStats_t stats();
+    std::vector<std::string> link_report() const { return fabric_->report(); }
+    // A meeting point for some of the ranks that works even if this communicator does not.
+    Result<ringUniqueId> meeting_of(const std::vector<int>& members, const Settings& settings) {
+        return fabric_->meeting_of(members, meetings_++, settings);
+    }
+
+private:
+    struct Key {
+        Shape shape;
+        int shift;
+        int peer;
+        bool operator==(const Key&) const = default;
+    };
+    struct KeyHash {
+        size_t operator()(const Key& key) const;
+    };
+    struct Batch {
+        std::vector<Operation> operations;
+        std::vector<std::pair<std::shared_ptr<Stream>, uint64_t>> turns;
+        Status* outcome = nullptr;  // of a caller that waits
+        bool* done = nullptr;
+    };
+
+    Communicator(int rank, int size, Settings settings);
+    Status execute(std::span<const Operation> operations);
+    Status prepare(std::span<const Operation> operations);
+    Result<Program*> program_for(const Operation& operation, int shift);
+    void number(Operation& operation);
+    void bind(Task& task);
+    void push(Batch batch);
+    void work();
+    Status await_turns(const Batch& batch);
+    Status usable() const;
+
+    const int rank_, size_;
+    Settings settings_;
+    const pid_t pid_ = getpid();
+    Health health_;
+    Doorbell bell_;
+    std::unique_ptr<Fabric> fabric_;
+    Wiring wiring_;
+    std::unique_ptr<Engine> engine_;
+
+    // Only the thread that runs the engine touches these.
+    std::unordered_map<Key, std::unique_ptr<Program>, KeyHash> programs_;
+    std::vector<Task> tasks_;
+    std::vector<std::shared_ptr<SharedBlock>> held_blocks_;  // keeps the blocks of running operations alive
+    uint64_t sequence_ = 0;
+    std::vector<uint64_t> sends_, recvs_;  // per peer
+    std::atomic<uint64_t> completed_{0};
+
+    // Whose turn it is to run the engine.
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Batch> queue_;
+    bool busy_ = false;
+    bool closing_ = false;
+    int waiting_ = 0;  // threads in finalize()
+    std::thread worker_;
+    std::atomic<bool> finalized_{false};
+    ringCommStats_t stats_{};  // as of the last time that nobody was running
+
+    mutable std::mutex tables_mutex_;
+    std::map<int, UserOp> ops_;
+    int next_op_ = ringNumOps;
+    std::map<void*, std::pair<void*, size_t>> registered_;
+    uintptr_t next_registration_ = 1;
+    std::atomic<uint64_t> meetings_{0};  // equal on all ranks, which make the same calls
+};
+
+}  // namespace ringccl

@@ -1,0 +1,263 @@
+#include "communicator/fabric.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/cpus.h"
+#include "base/process.h"
+#include "bootstrap/interfaces.h"
+#include "bootstrap/unique_id.h"
+#include "topology/topology.h"
+#include "trace/log.h"
+#include "transports/p2p/p2p_transport.h"
+#include "transports/tcp/tcp_transport.h"
+
+namespace ringccl {
+
+using json = nlohmann::json;
+
+struct Fabric::Choice {
+    std::unique_ptr<Transport> transport;
+    P2pTransport* p2p = nullptr;  // the same one, where it is that
+    bool within_host = false;     // serves ranks of one host only
+    std::vector<json> cards;      // of all ranks; null where a rank has not opened it
+    std::vector<bool> reached;
+    std::vector<std::string> why_not;
+    bool used = false;
+};
+
+Fabric::~Fabric() = default;
+
+Status Fabric::open_transports(const Secret& secret, const Settings& settings, Doorbell& bell) {
+    const auto allowed = [&](std::string_view name) {
+        return settings.transport == "auto" || settings.transport.find(name) != std::string::npos;
+    };
+    if (allowed("p2p")) {
+        RINGCCL_ASSIGN(auto p2p, P2pTransport::open(secret, world_.rank, world_.size, settings, bell));
+        auto choice = std::make_unique<Choice>();
+        choice->p2p = p2p.get();
+        choice->within_host = true;
+        choice->transport = std::move(p2p);
+        choices_.push_back(std::move(choice));
+    }
+    if (allowed("tcp")) {
+        RINGCCL_ASSIGN(auto tcp, TcpTransport::open(secret, world_.rank, world_.size, settings));
+        auto choice = std::make_unique<Choice>();
+        choice->transport = std::move(tcp);
+        choices_.push_back(std::move(choice));
+    }
+    return {};
+}
+
+Result<std::string> Fabric::own_card(const Settings& settings) const {
+    RINGCCL_ASSIGN(auto interfaces, host_interfaces());
+    RINGCCL_ASSIGN(interfaces, choose_interfaces(std::move(interfaces), settings.interface));
+    std::vector<std::string> addresses;
+    for (const Interface& interface : interfaces) addresses.push_back(interface.address);
+    json card = {{"host", settings.host_id.empty() ? boot_id() : settings.host_id},
+                 {"cpus", usable_cpus()},
+                 {"addresses", addresses},
+                 {"shared", shared_settings(settings)},
+                 {"transports", json::object()}};
+    for (const auto& choice : choices_) card["transports"][choice->transport->name()] = choice->transport->card();
+    return card.dump();
+}
+
+Status Fabric::read_cards(const std::vector<std::string>& cards, Settings& settings) {
+    std::vector<std::string> hosts;
+    for (size_t r = 0; r < cards.size(); ++r) {
+        try {
+            const json card = json::parse(cards[r]);
+            hosts.push_back(card.at("host").get<std::string>());
+            addresses_.push_back(card.at("addresses").get<std::vector<std::string>>());
+            if (r == 0) {
+                costs_.cpus = card.at("cpus").get<int>();
+                RINGCCL_TRY(adopt_shared_settings(settings, card.at("shared").get<std::string>()));
+            }
+            for (auto& choice : choices_) {
+                const auto& transports = card.at("transports");
+                const auto found = transports.find(choice->transport->name());
+                choice->cards.push_back(found == transports.end() ? json() : *found);
+            }
+        } catch (const json::exception& problem) {
+            return failure(ringInternalError, "rank {}'s card cannot be read: {}", r, problem.what());
+        }
+    }
+    world_ = make_world(world_.rank, hosts);
+    return {};
+}
+
+Status Fabric::probe(Deadline deadline, const std::atomic<bool>& stop) {
+    for (auto& choice : choices_) {
+        choice->reached.assign(world_.size, false);
+        choice->why_not.assign(world_.size, "");
+        std::vector<bool> wanted(world_.size);
+        for (int r = 0; r < world_.size; ++r) {
+            if (r == world_.rank) continue;
+            wanted[r] = !choice->within_host || world_.host[r] == world_.host[world_.rank];
+            if (!wanted[r]) choice->why_not[r] = "another host";
+        }
+        wanted[world_.rank] = true;  // so that "wanted by all" means that no rank is out of reach
+        RINGCCL_TRY(choice->transport->probe(choice->cards, wanted, deadline, stop, choice->reached, choice->why_not));
+    }
+    return {};
+}
+
+Status Fabric::agree(Bootstrap& bootstrap, Deadline deadline, const std::atomic<bool>& stop) {
+    json mine = json::object();
+    for (const auto& choice : choices_) {
+        std::string bits;
+        for (bool reached : choice->reached) bits += reached ? '1' : '0';
+        mine[choice->transport->name()] = bits;
+    }
+    RINGCCL_ASSIGN(auto votes, bootstrap.exchange(mine.dump(), deadline, stop));
+    std::vector<std::vector<std::vector<bool>>> reached(choices_.size());
+    world_.visible = true;
+    for (size_t t = 0; t < choices_.size(); ++t) {
+        for (const std::string& vote : votes) {
+            const json bits = json::parse(vote, nullptr, false);
+            const std::string row = bits.is_object() ? bits.value(choices_[t]->transport->name(), "") : "";
+            auto& line = reached[t].emplace_back(world_.size, false);
+            for (size_t r = 0; r < row.size() && r < line.size(); ++r) line[r] = row[r] == '1';
+        }
+    }
+    chosen_ = choose_transports(world_.rank, reached);
+    for (int r = 0; r < world_.size; ++r) {
+        if (r == world_.rank) continue;
+        if (chosen_[r] >= 0) {
+            choices_[chosen_[r]]->used = true;
+            continue;
+        }
+        std::string reasons;
+        for (size_t t = 0; t < choices_.size(); ++t)
+            reasons += fmt::format("; {}: {}", choices_[t]->transport->name(),
+                                   choices_[t]->why_not[r].empty() ? "that rank could not reach this one"
+                                                                   : choices_[t]->why_not[r]);
+        return failure(ringInvalidUsage, "rank {} finds no transport to rank {} among those that RINGCCL_TRANSPORT allows{}",
+                       world_.rank, r, reasons);
+    }
+    // Direct plans need every pair of a host to see each other's memory; all ranks judge by the same votes.
+    for (int a = 0; a < world_.size; ++a) {
+        for (int b = 0; b < world_.size; ++b) {
+            if (a == b || world_.host[a] != world_.host[b]) continue;
+            bool seen = false;
+            for (size_t t = 0; t < choices_.size(); ++t) seen |= choices_[t]->within_host && reached[t][a][b] && reached[t][b][a];
+            world_.visible &= seen;
+        }
+    }
+    return {};
+}
+
+Status Fabric::connect_neighbours(Deadline deadline, const std::atomic<bool>& stop) {
+    const auto me = std::find(world_.ring.begin(), world_.ring.end(), world_.rank) - world_.ring.begin();
+    std::vector<int> neighbours = {world_.ring[(me + 1) % world_.size], world_.ring[(me + world_.size - 1) % world_.size]};
+    if (neighbours[0] == neighbours[1]) neighbours.pop_back();
+    for (size_t t = 0; t < choices_.size(); ++t) {
+        std::vector<int> peers;
+        for (int r : neighbours)
+            if (chosen_[r] == static_cast<int>(t)) peers.push_back(r);
+        if (!peers.empty()) RINGCCL_TRY(choices_[t]->transport->connect(peers, 0, deadline, stop));
+    }
+    return {};
+}
+
+void Fabric::model_costs() {
+    LinkCost local, remote;
+    for (int r = 0; r < world_.size; ++r) {
+        if (r == world_.rank) continue;
+        const Capabilities link = choices_[chosen_[r]]->transport->capabilities(r);
+        (world_.host[r] == world_.host[world_.rank] ? local : remote) = {link.alpha_us, link.us_per_byte};
+    }
+    const bool one_host = *std::max_element(world_.host.begin(), world_.host.end()) == 0;
+    costs_.local = local;
+    costs_.remote = one_host ? local : remote;
+}
+
+Result<std::unique_ptr<Fabric>> Fabric::build(const ringUniqueId& id, int rank, int size, Settings& settings, Doorbell& bell,
+                                              Deadline deadline, const std::atomic<bool>& stop) {
+    std::unique_ptr<Fabric> fabric(new Fabric);
+    fabric->world_.rank = rank;
+    fabric->world_.size = size;
+    RINGCCL_ASSIGN(fabric->secret_, secret_of(id));
+    // A failure from here on is told to all. Failing to open a transport too: this rank joins first and says so there.
+    const Status opened = size > 1 ? fabric->open_transports(fabric->secret_, settings, bell) : Status{};
+    RINGCCL_ASSIGN(const std::string card, fabric->own_card(settings));
+    RINGCCL_ASSIGN(auto bootstrap, Bootstrap::join(id, rank, size, card, settings, deadline, stop));
+
+    const auto meet = [&]() -> Status {
+        RINGCCL_TRY(opened);
+        RINGCCL_TRY(fabric->read_cards(bootstrap->cards(), settings));
+        RINGCCL_ASSIGN(fabric->stage_, SharedBlock::create("ringccl-stage", static_cast<size_t>(settings.stage_bytes) * kLanes));
+        if (size == 1) return {};
+        for (auto& choice : fabric->choices_)
+            if (choice->p2p != nullptr) choice->p2p->lend_stage(fabric->stage_);
+        RINGCCL_TRY(fabric->probe(deadline, stop));
+        RINGCCL_TRY(fabric->agree(*bootstrap, deadline, stop));
+        fabric->model_costs();
+        RINGCCL_TRY(fabric->connect_neighbours(deadline, stop));
+        return bootstrap->exchange("ready", deadline, stop).status();
+    };
+    if (Status met = meet(); !met.ok()) {
+        if (met.code() != ringRemoteError) bootstrap->fail(met, deadline);
+        return met;
+    }
+    for (const std::string& line : fabric->report()) log().info("rank {}: {}", rank, line);
+    return fabric;
+}
+
+std::vector<Transport*> Fabric::transports() const {
+    std::vector<Transport*> used;
+    for (const auto& choice : choices_)
+        if (choice->used) used.push_back(choice->transport.get());
+    return used;
+}
+
+Wiring Fabric::wiring(std::chrono::milliseconds timeout, const std::atomic<bool>& stop) {
+    Wiring wiring;
+    wiring.connect = [this, timeout, &stop](const std::vector<int>& peers, int lane) -> Status {
+        for (size_t t = 0; t < choices_.size(); ++t) {
+            std::vector<int> here;
+            for (int r : peers)
+                if (chosen_[r] == static_cast<int>(t)) here.push_back(r);
+            if (!here.empty()) RINGCCL_TRY(choices_[t]->transport->connect(here, lane, Deadline::after(timeout), stop));
+        }
+        return {};
+    };
+    wiring.sender = [this](int peer, int lane) -> SendLink& { return choices_[chosen_[peer]]->transport->sender(peer, lane); };
+    wiring.receiver = [this](int peer, int lane) -> RecvLink& {
+        return choices_[chosen_[peer]]->transport->receiver(peer, lane);
+    };
+    wiring.inline_bytes = [this](int peer) { return choices_[chosen_[peer]]->transport->capabilities(peer).inline_bytes; };
+    return wiring;
+}
+
+Result<ringUniqueId> Fabric::meeting_of(const std::vector<int>& members, uint64_t round, const Settings& settings) const {
+    // Everybody derives the same secret, and from it a port on the first member's host, below the ephemeral range.
+    constexpr uint16_t kFirstPort = 20000, kPortRange = 12000;
+    constexpr uint8_t kPortsTried = 8;
+    Invitation invitation;
+    invitation.secret = derive(secret_, fmt::format("members {} round {}", fmt::join(members, ","), round));
+    const Digest where = keyed_digest(invitation.secret, "port");
+    invitation.port = static_cast<uint16_t>(kFirstPort + (where[0] << 8 | where[1]) % kPortRange);
+    invitation.ports = kPortsTried;
+    invitation.addresses = addresses_[members.front()];
+    if (members.front() != world_.rank) return pack(invitation);
+    return open_meeting(Place{invitation.secret, invitation.addresses.front(), invitation.port, kPortsTried}, settings);
+}
+
+std::vector<std::string> Fabric::report() const {
+    std::vector<std::string> lines;
+    for (int r = 0; r < world_.size; ++r) {
+        if (r == world_.rank) continue;
+        const Choice& choice = *choices_[chosen_[r]];
+        std::string line = fmt::format("rank {} is reached by {}", r, choice.transport->name());
+        if (choice.p2p != nullptr) line += fmt::format(" ({})", choice.p2p->describe(r));
+        for (int t = 0; t < chosen_[r]; ++t)
+            line += fmt::format("; not by {}: {}", choices_[t]->transport->name(),
+                                choices_[t]->why_not[r].empty() ? "that rank could not reach this one" : choices_[t]->why_not[r]);
+        lines.push_back(std::move(line));
+    }
+    return lines;
+}
+
+}  // namespace ringccl

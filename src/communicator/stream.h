@@ -1,0 +1,33 @@
+// A host stream: the order of asynchronous work. It executes nothing itself; each piece of work takes a ticket when it is
+// queued, the communicator's worker waits for the ticket's turn, does the work and passes the turn on.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+#include "base/status.h"
+
+namespace ringccl {
+
+class Stream {
+public:
+    uint64_t take_ticket();
+    // False if the turn has not come within the span.
+    bool wait_for_turn(uint64_t ticket, std::chrono::milliseconds span);
+    void pass_turn(const Status& outcome);
+
+    // The first failure since the last call, once all tickets have passed.
+    Status synchronize();
+    // ringInProgress while tickets are out; failures stay for synchronize().
+    ringResult_t query();
+
+private:
+    std::mutex mutex_;
+    std::condition_variable moved_;
+    uint64_t issued_ = 0, passed_ = 0;
+    Status failure_;
+};
+
+}  // namespace ringccl
