@@ -15,12 +15,11 @@ struct Scale {
     uint64_t scalar_bits = 0;  // of premul for integer types: the scalar's bytes, little end first
 };
 
-// dst[i] = op over k of src[k][i], 0 <= i < count, combined in the order src[0], src[1], ...; 1 <= k.
-// dst may be one of the sources (same start); else no overlap. Any alignment down to one byte.
-//   sum, prod, max, min: k inputs.
-//   avg:    the sum of the k inputs, then divided by scale.divisor: floats in float32 or wider before the one rounding,
-//   integers
-//           summed in 64 bits (128 for 64-bit types), truncated toward zero.
+// dst[i] = op over k of src[k][i], 0 <= i < count, combined in the order src[0], src[1], ...; 1 <= k. dst may be one of the
+// sources (same start); else no overlap. Any alignment down to one byte.
+//   sum, prod, max, min: k inputs. 16-bit floats are combined in float32 and rounded once. One input is copied.
+//   avg:    the sum of the k inputs, divided by scale.divisor: floats in float32 or wider, before the one rounding; integers
+//           in 64 bits (128 for 64-bit types), truncated toward zero.
 //   premul: k == 1: dst[i] = src[0][i] * scalar. (Sums of products are `sum` over such results.)
 using ReduceKernel = void (*)(void* dst, const void* const* src, int k, size_t count, const Scale& scale);
 
@@ -31,7 +30,7 @@ ReduceKernel reduce_kernel(ringDataType_t type, Op op);
 // reads next.
 void copy_bytes(void* dst, const void* src, size_t bytes, bool streaming);
 
-// The instruction set that runs, e.g. "AVX3_SPR"; for ringccl-info.
+// The instruction set that runs, as Highway calls it, e.g. "AVX3" for AVX-512; for ringccl-info.
 const char* kernel_target();
 
 }  // namespace ringccl

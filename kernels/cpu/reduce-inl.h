@@ -31,6 +31,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Bytes = hn::ScalableTag<uint8_t>;
 using ByteVector = hn::Vec<Bytes>;
 
+HWY_INLINE const uint8_t* bytes_of(const void* memory) {
+    return static_cast<const uint8_t*>(memory);
+}
+
 struct Whole {
     HWY_INLINE ByteVector load(const uint8_t* at, size_t offset) const { return hn::LoadU(Bytes(), at + offset); }
     HWY_INLINE void store(ByteVector v, uint8_t* at, size_t offset) const { hn::StoreU(v, Bytes(), at + offset); }
@@ -103,12 +107,12 @@ struct Sum {
 constexpr bool kUnroll = HWY_TARGET != HWY_EMU128;
 
 template <class Format, class Combine, class Finish, class Access>
-HWY_INLINE void reduce_block(uint8_t* dst, const uint8_t* const* src, int k, size_t at, const Finish& finish, Access access) {
+HWY_INLINE void reduce_block(uint8_t* dst, const void* const* src, int k, size_t at, const Finish& finish, Access access) {
     const typename Format::D d;
     typename Format::V a, b, x, y;
-    Format::load(access, src[0] + at, a, b);
+    Format::load(access, bytes_of(src[0]) + at, a, b);
     for (int j = 1; j < k; ++j) {
-        Format::load(access, src[j] + at, x, y);
+        Format::load(access, bytes_of(src[j]) + at, x, y);
         a = Combine::combine(d, a, x);
         b = Combine::combine(d, b, y);
     }
@@ -117,26 +121,26 @@ HWY_INLINE void reduce_block(uint8_t* dst, const uint8_t* const* src, int k, siz
 
 // kFixed: the number of sources if it is known when compiling, else 0.
 template <int kFixed, class Format, class Combine, class Finish>
-HWY_NOINLINE void reduce_all(uint8_t* dst, const uint8_t* const* sources, int k, size_t count, const Finish& finish) {
+HWY_NOINLINE void reduce_all(uint8_t* dst, const void* const* sources, int k, size_t count, const Finish& finish) {
     const typename Format::D d;
     const size_t block = Format::block_bytes();
     const size_t total = count * Format::kElementBytes;
 
     // A copy of the pointers on our own stack, so that the compiler knows that stores to dst do not change them.
-    const uint8_t* fixed[kFixed ? kFixed : 1];
+    const void* fixed[kFixed ? kFixed : 1];
     for (int j = 0; j < kFixed; ++j) fixed[j] = sources[j];
-    const uint8_t* const* src = kFixed ? fixed : sources;
+    const void* const* src = kFixed ? fixed : sources;
     if (kFixed) k = kFixed;
 
     // Four vectors at a time: their loads are in flight together, and no addition waits for the one before.
     size_t at = 0;
     for (; kUnroll && total - at >= 2 * block; at += 2 * block) {
         typename Format::V a0, b0, a1, b1, x0, y0, x1, y1;
-        Format::load(Whole(), src[0] + at, a0, b0);
-        Format::load(Whole(), src[0] + at + block, a1, b1);
+        Format::load(Whole(), bytes_of(src[0]) + at, a0, b0);
+        Format::load(Whole(), bytes_of(src[0]) + at + block, a1, b1);
         for (int j = 1; j < k; ++j) {
-            Format::load(Whole(), src[j] + at, x0, y0);
-            Format::load(Whole(), src[j] + at + block, x1, y1);
+            Format::load(Whole(), bytes_of(src[j]) + at, x0, y0);
+            Format::load(Whole(), bytes_of(src[j]) + at + block, x1, y1);
             a0 = Combine::combine(d, a0, x0);
             b0 = Combine::combine(d, b0, y0);
             a1 = Combine::combine(d, a1, x1);
@@ -153,12 +157,11 @@ template <class Format, class Combine, class Finish>
 void reduce_any(void* dst, const void* const* src, int k, size_t count, const Finish& finish) {
     const FloatEnvironment environment;  // a few cycles, so integers may have it too
     auto* to = static_cast<uint8_t*>(dst);
-    auto* from = reinterpret_cast<const uint8_t* const*>(src);
     // Two is by far the most frequent: every step of a ring, every receive-and-reduce of a tree.
     if (kUnroll && k == 2) {
-        reduce_all<kUnroll ? 2 : 0, Format, Combine>(to, from, k, count, finish);
+        reduce_all<kUnroll ? 2 : 0, Format, Combine>(to, src, k, count, finish);
     } else {
-        reduce_all<0, Format, Combine>(to, from, k, count, finish);
+        reduce_all<0, Format, Combine>(to, src, k, count, finish);
     }
 }
 

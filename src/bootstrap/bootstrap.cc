@@ -8,7 +8,7 @@
 #include "bootstrap/dialer.h"
 #include "bootstrap/listening.h"
 #include "bootstrap/meeting.h"
-#include "bootstrap/message.h"
+#include "bootstrap/message_io.h"
 #include "bootstrap/unique_id.h"
 
 namespace ringccl {

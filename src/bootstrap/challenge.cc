@@ -87,7 +87,8 @@ awaitable<Result<Hello>> challenge(Socket& socket, const Secret& secret, Purpose
     Greeting greeting;
     std::memcpy(greeting.prefix.data(), kPrefix, sizeof kPrefix);
     if (Status random = fill_random(greeting.nonce); !random.ok()) co_return random;
-    if (Status sent = write_now(socket, asio::buffer(&greeting, sizeof greeting)); !sent.ok()) co_return sent;
+    // If this fails, the peer has gone; reading tells what it was.
+    (void)write_now(socket, asio::buffer(&greeting, sizeof greeting)).ok();
 
     // The prefix by itself, so that whoever speaks another protocol is known by its first word.
     Claim claim;
@@ -97,6 +98,8 @@ awaitable<Result<Hello>> challenge(Socket& socket, const Secret& secret, Purpose
     if (!same_prefix(claim.prefix)) co_return failure(ringRemoteError, "{}", other_protocol(claim.prefix));
     auto rest = asio::buffer(reinterpret_cast<uint8_t*>(&claim) + got, sizeof claim - got);
     size_t more = co_await asio::async_read(socket, rest, asio::redirect_error(asio::use_awaitable, error));
+    // A dialer that was let in at another of our addresses, or had to give up.
+    if (error && more == 0 && !limit.passed()) co_return failure(ringInvalidUsage, "a rank withdrew before it proved itself");
     if (error) co_return not_read(error, got + more, limit);
     if (!same_digest(claim.proof, proof(secret, "dialer", greeting.nonce, claim.nonce, claim.hello)))
         co_return failure(ringRemoteError, "does not know the secret of this communicator (another or an older job?)");
@@ -111,6 +114,11 @@ awaitable<Result<Hello>> challenge(Socket& socket, const Secret& secret, Purpose
 
 awaitable<Status> introduce(Socket& socket, const Secret& secret, const Hello& hello) {
     asio::error_code error;
+    Claim claim;
+    std::memcpy(claim.prefix.data(), kPrefix, sizeof kPrefix);
+    // At once, so that an acceptor can tell a dialer that closes again from somebody who only tries ports.
+    if (Status sent = write_now(socket, asio::buffer(claim.prefix)); !sent.ok()) co_return sent;
+
     Greeting greeting;
     size_t got = co_await asio::async_read(socket, asio::buffer(&greeting, sizeof greeting),
                                            asio::redirect_error(asio::use_awaitable, error));
@@ -119,12 +127,11 @@ awaitable<Status> introduce(Socket& socket, const Secret& secret, const Hello& h
     if (!same_prefix(greeting.prefix)) co_return failure(ringRemoteError, "{}", other_protocol(greeting.prefix));
 
     TimeLimit limit(socket, kPatience);
-    Claim claim;
-    std::memcpy(claim.prefix.data(), kPrefix, sizeof kPrefix);
     claim.hello = packed(hello);
     if (Status random = fill_random(claim.nonce); !random.ok()) co_return random;
     claim.proof = proof(secret, "dialer", greeting.nonce, claim.nonce, claim.hello);
-    if (Status sent = write_now(socket, asio::buffer(&claim, sizeof claim)); !sent.ok()) co_return sent;
+    auto rest = asio::buffer(claim.hello.data(), sizeof claim - sizeof claim.prefix);
+    if (Status sent = write_now(socket, rest); !sent.ok()) co_return sent;
 
     Digest theirs;
     got = co_await asio::async_read(socket, asio::buffer(theirs), asio::redirect_error(asio::use_awaitable, error));

@@ -26,7 +26,8 @@ constexpr std::chrono::milliseconds kPatience{2000};
 
 // The accepting end, up to and with its own proof. Returns what the dialer said once that is proved. Nothing is sent and
 // nothing awaited between the proof and the return, so that a caller who sees no result knows that the dialer has none either.
-// ringRemoteError: a stranger; the text says what it did. ringInvalidUsage: a rank of ours that looks for another one.
+// ringRemoteError: a stranger; the text says what it did. ringInvalidUsage: a dialer of ours that looks for another rank, or
+// has withdrawn.
 awaitable<Result<Hello>> challenge(Socket& socket, const Secret& secret, Purpose purpose, int rank);
 
 // The dialing end, up to the acceptor's proof. It may wait for the greeting without limit, for an acceptor may be late to

@@ -79,7 +79,9 @@ private:
 };
 
 // Asio opens and accepts sockets that a program started by the user's process would inherit.
-inline void keep_from_exec(Socket& socket) { ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC); }
+inline void keep_from_exec(Socket& socket) {
+    ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+}
 
 inline Endpoint endpoint_of(const asio::ip::tcp::endpoint& at) {
     auto address = at.address();

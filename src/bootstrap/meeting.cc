@@ -12,7 +12,7 @@
 #include <set>
 #include <thread>
 
-#include "bootstrap/message.h"
+#include "bootstrap/message_io.h"
 #include "bootstrap/reception.h"
 #include "trace/log.h"
 

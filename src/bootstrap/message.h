@@ -1,28 +1,23 @@
-// Messages between ranks that have passed the challenge: a length (32 bits, big endian) and that many bytes of CBOR (RFC 8949).
+// What ranks that have passed the challenge say to each other: a length (32 bits, big endian) and that many bytes of CBOR
+// (RFC 8949). message_io.h sends and receives it.
 #pragma once
 
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
-#include "bootstrap/loop.h"
 
 namespace ringccl {
 
-constexpr size_t kMostMessageBytes = size_t{64} << 20;
+constexpr size_t kMostMessageBytes = size_t{16} << 20;
 
 // Ready to be sent, to many if need be.
 using Frame = std::shared_ptr<const std::string>;
 Frame framed(const nlohmann::json& message);
 
-// ringInvalidArgument: the frame is larger than kMostMessageBytes. ringRemoteError: the connection broke.
-awaitable<Status> send_message(Socket& socket, Frame frame);
-
-// ringRemoteError: the connection was closed or broke, or what came is no message.
-awaitable<Result<nlohmann::json>> receive_message(Socket& socket);
-
-// The CBOR alone. Depth is limited, because the parser recurses.
+// From the CBOR alone. Depth is limited, because the parser recurses. ringRemoteError: it is no message.
 Result<nlohmann::json> parse_message(std::string_view bytes);
 
 // A member of a message; 0 or "" if it is not there or of another kind.

@@ -61,7 +61,7 @@ awaitable<void> Reception::examine(GuestPtr guest) {
     Result<Hello> hello = co_await challenge(guest->socket, secret_, purpose_, rank_);
     if (!hello.ok()) {
         Endpoint from = endpoint_of(guest->from);
-        // One of ours at the wrong door: an address such as 172.17.0.1 exists on many hosts, and its dialer is trying them all.
+        // Often: dialers try all addresses at once, and one such as 172.17.0.1 exists on many hosts.
         if (hello.status().code() == ringInvalidUsage)
             log().debug("{}: {}", to_text(from), hello.status().text());
         else

@@ -37,10 +37,6 @@ struct Terms {
     double strangers() const { return n - per_host; }  // ranks on other hosts
 };
 
-bool several_hosts(const World& world) {
-    return std::any_of(world.host.begin(), world.host.end(), [](int host) { return host != 0; });
-}
-
 // Ranks on each host.
 std::vector<int> crews(const World& world) {
     if (world.host.empty()) return {world.size};
@@ -187,7 +183,7 @@ bool serves(const Algorithm& algorithm, const Shape& shape, const World& world) 
 
 // One socket cannot fill a fast network; within a host there is nothing to gain.
 int channels_for(const Shape& shape, const World& world) {
-    return several_hosts(world) && shape.count >= kManyChannels / type_size(shape.type) ? 2 : 1;
+    return crews(world).size() > 1 && shape.count >= kManyChannels / type_size(shape.type) ? 2 : 1;
 }
 
 }  // namespace

@@ -39,9 +39,8 @@ Group rank_group(const World& world);  // in rank order
 // Chunks of allReduce (and reduce), scatterReduce or allGather; of each rank's block only `range` is spoken of.
 std::vector<Chunk> chunks_of(const Shape& shape, const Group& group, Range range);
 
-// The two halves of the classic ring, appended to `steps`. With `gather_follows` the last reduced chunk goes straight on to the
-// right neighbour, as the first step of the second half, which is then called with
-// `reduced`.
+// The two halves of the classic ring, appended to `steps`. With `gather_follows` the last combine also sends its chunk on,
+// which is the first step of the second half; that is then called with `reduced`.
 void ring_scatter_reduce(std::vector<Step>& steps, const Group& group, const std::vector<Chunk>& chunks, bool gather_follows);
 void ring_all_gather(std::vector<Step>& steps, const Group& group, const std::vector<Chunk>& chunks, bool reduced);
 

@@ -13,7 +13,7 @@ Plan plan_ring(const Shape& shape, const World& world, int channels);
 Plan plan_oneshot(const Shape& shape, const World& world);
 
 // Rank r combines chunk r of everybody, everybody takes it. Kinds: all_reduce, scatter_reduce, all_gather, reduce.
-// Integer averages always come here: only a rank that sees all inputs at once can sum them wide.
+// Integer averages come here, to oneshot or to star: only a rank that sees all inputs at once can sum them wide.
 Plan plan_twoshot(const Shape& shape, const World& world);
 
 // Recursive doubling (all_reduce, barrier), any world size.
@@ -25,10 +25,12 @@ Plan plan_tree(const Shape& shape, const World& world);
 // All at one rank: the parameter server. Kinds: all_reduce, scatter_reduce, all_gather, reduce, broadcast, barrier.
 Plan plan_star(const Shape& shape, const World& world);
 
-// Within the host, across hosts, within the host. Kind: all_reduce; needs equally many ranks on every host.
+// Within the host, across hosts, within the host. Kind: all_reduce; needs equally many ranks on every host. With one host it is
+// twoshot, with one rank a host ring.
 Plan plan_hierarchical(const Shape& shape, const World& world);
 
-// One channel per message, straight from sender to receiver. Kinds: gather, scatter, all_to_all, send, recv.
+// One channel per message, straight from sender to receiver. Kinds: gather, scatter, all_to_all, send, recv. A message to
+// oneself is an empty plan.
 Plan plan_pairwise(const Shape& shape, const World& world, int peer);
 
 // One rank alone: local copies.

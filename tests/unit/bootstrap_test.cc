@@ -25,6 +25,12 @@ using testing::HasSubstr;
 
 const std::atomic<bool> kNever{false};
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr double kSlack = 10;
+#else
+constexpr double kSlack = 1;
+#endif
+
 Settings settings() {
     Settings made;
     made.init_timeout_ms = 10000;
@@ -113,7 +119,7 @@ TEST(Bootstrap, TextsTooLargeForAMessageFailEverywhere) {
     in_threads(2, [&](int rank) {
         auto joined = join(id, rank, 2);
         ASSERT_TRUE(joined.ok());
-        auto texts = joined.value()->exchange(std::string(40 << 20, 'x'), Deadline::after(seconds(20)), kNever);
+        auto texts = joined.value()->exchange(std::string(9 << 20, 'x'), Deadline::after(seconds(20)), kNever);
         EXPECT_EQ(texts.status().code(), ringInvalidArgument) << texts.status().text();
     });
 }
@@ -136,7 +142,7 @@ TEST(Bootstrap, TwoHundredAndFiftySixThreadsMeetQuickly) {
         });
     });
     RecordProperty("seconds", std::to_string(span));
-    EXPECT_LT(span, 5.0);  // 0.3 s on an idle machine of two cores; the margin is for sanitizers and busy ones
+    EXPECT_LT(span, 2.0 * kSlack);  // 0.1 s on two idle cores
 }
 
 TEST(Bootstrap, SixtyFourProcessesMeetQuickly) {
@@ -159,7 +165,7 @@ TEST(Bootstrap, SixtyFourProcessesMeetQuickly) {
             EXPECT_EQ(status, 0);
         }
     });
-    EXPECT_LT(span, 5.0);
+    EXPECT_LT(span, 2.0 * kSlack);
 }
 
 TEST(Bootstrap, NothingIsLeftBehind) {
@@ -168,10 +174,10 @@ TEST(Bootstrap, NothingIsLeftBehind) {
         in_threads(3, [&](int rank) { ASSERT_TRUE(join(id, rank, 3).ok()); });
     };
     round();  // what is made once per process
-    ASSERT_TRUE(soon([] { return threads() <= 3; }));
+    std::this_thread::sleep_for(milliseconds(100));
     int descriptors_before = descriptors(), threads_before = threads();
     for (int i = 0; i < 100; ++i) round();
-    EXPECT_TRUE(soon([&] { return descriptors() == descriptors_before && threads() == threads_before; }))
+    EXPECT_TRUE(soon([&] { return descriptors() <= descriptors_before && threads() <= threads_before; }))
         << descriptors() - descriptors_before << " descriptors, " << threads() - threads_before << " threads more";
 }
 

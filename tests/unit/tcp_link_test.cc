@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <thread>
 #include <tuple>
 
 #include "transports/tcp/tcp_receiver.h"
@@ -73,17 +75,17 @@ std::pair<Fd, Fd> connection(Buffers buffers = {}) {
     return {std::move(dialled), std::move(accepted)};
 }
 
-Socket adopt(Fd fd, int rank, int sockets = 1) {
+TcpSocket adopt(Fd fd, int rank, int sockets = 1) {
     Settings settings;
     settings.sockets = sockets;
-    auto socket = Socket::adopt(std::move(fd), rank, 0, settings);
+    auto socket = TcpSocket::adopt(std::move(fd), rank, 0, settings);
     EXPECT_TRUE(socket.ok()) << socket.status().text();
     return socket.take();
 }
 
 // One direction: rank 0 sends to rank 1.
 struct Line {
-    std::vector<Socket> from, to;
+    std::vector<TcpSocket> from, to;
     std::unique_ptr<TcpSender> sender;
     std::unique_ptr<TcpReceiver> receiver;
 
@@ -124,7 +126,7 @@ void pump_until(Pump pump, Done done) {
 }
 
 // Until this much can be read: the kernel may deliver a little later than it takes.
-void await_bytes(const Socket& socket, int bytes) {
+void await_bytes(const TcpSocket& socket, int bytes) {
     int there = 0;
     pump_until([&] { ASSERT_EQ(::ioctl(socket.fd(), FIONREAD, &there), 0); }, [&] { return there >= bytes; });
 }
@@ -434,7 +436,7 @@ TEST(TcpLink, ResetIsARemoteErrorOnBothDirections) {
     auto [mine, peers] = connection();
     linger abrupt{.l_onoff = 1, .l_linger = 0};
     ASSERT_EQ(::setsockopt(peers.get(), SOL_SOCKET, SO_LINGER, &abrupt, sizeof abrupt), 0);
-    std::vector<Socket> sockets;
+    std::vector<TcpSocket> sockets;
     sockets.push_back(adopt(std::move(mine), 7));
     TcpSender sender(sockets);
     TcpReceiver receiver(sockets);
@@ -536,12 +538,12 @@ TEST(TcpLink, ClosingWithUnreadBytesDestroysNothingThatWasSent) {
     auto [leaver, stayer] = connection({.send = 1 << 20, .receive = 1});  // most stays in the leaver's kernel for a while
     const Bytes source = content(0, 400'000);
     Landing landing(source.size());
-    std::vector<Socket> to;
+    std::vector<TcpSocket> to;
     to.push_back(adopt(std::move(stayer), 0));
     TcpReceiver receiver(to);
     ASSERT_EQ(::send(to[0].fd(), "unread", 6, 0), 6);
     {
-        std::vector<Socket> from;
+        std::vector<TcpSocket> from;
         from.push_back(adopt(std::move(leaver), 1));
         await_bytes(from[0], 6);
         TcpSender sender(from);
@@ -741,11 +743,50 @@ TEST_F(TcpTransportTest, PassesOnWhyNobodyCame) {
     ASSERT_TRUE(connect(0, {1}).ok() && connect(1, {0}).ok()) << "a failed connect leaves nothing half made";
 }
 
-TEST(Socket, HasTheOptionsOfTheDataPath) {
+TEST(TcpTransport, MeetsThroughRealDoors) {
+    const Secret secret{1, 2, 3};
+    const size_t bytes = 100'000;
+    const Bytes sources[2] = {content(0, bytes), content(1, bytes)};
+    Settings settings;
+    settings.sockets = 2;
+    const std::atomic<bool> stop{false};
+    const Deadline deadline = Deadline::after(seconds(20));
+    std::unique_ptr<TcpTransport> ranks[2];
+    std::vector<nlohmann::json> cards;
+    for (int rank : {0, 1}) {
+        auto opened = TcpTransport::open(secret, rank, 2, settings);
+        ASSERT_TRUE(opened.ok()) << opened.status().text();
+        ranks[rank] = opened.take();
+        cards.push_back(ranks[rank]->card());
+    }
+    auto exchange = [&](int rank) {
+        TcpTransport& mine = *ranks[rank];
+        const int peer = 1 - rank;
+        std::vector<bool> wanted(2, true), reached;
+        std::vector<std::string> why_not;
+        ASSERT_TRUE(mine.probe(cards, wanted, deadline, stop, reached, why_not).ok());
+        Status status = mine.connect(std::array{peer}, 1, deadline, stop);
+        ASSERT_TRUE(status.ok()) << status.text();
+        Bytes landing(bytes);
+        mine.receiver(peer, 1).post(landing.data(), bytes);
+        mine.sender(peer, 1).offer(print_of(rank), {.data = sources[rank].data(), .bytes = bytes});
+        View view;
+        pump_until(
+            [&] { mine.progress(); },
+            [&] { return mine.sender(peer, 1).flushed() && mine.receiver(peer, 1).take(view) == RecvLink::Taken::slice; });
+        EXPECT_EQ(landing, sources[peer]);
+        EXPECT_EQ(view.print, print_of(peer));
+    };
+    std::thread other(exchange, 1);
+    exchange(0);
+    other.join();
+}
+
+TEST(TcpSocket, HasTheOptionsOfTheDataPath) {
     auto [mine, peers] = connection();
     Settings settings;
     settings.socket_buffer = 50'000;
-    auto socket = Socket::adopt(std::move(mine), 3, 2, settings);
+    auto socket = TcpSocket::adopt(std::move(mine), 3, 2, settings);
     ASSERT_TRUE(socket.ok());
     auto option = [&](int level, int name) {
         int value = -1;

@@ -54,14 +54,14 @@ Status set_options(int fd, const Settings& settings, const std::string& peer) {
 
 }  // namespace
 
-Result<Socket> Socket::adopt(Fd fd, int rank, int lane, const Settings& settings) {
+Result<TcpSocket> TcpSocket::adopt(Fd fd, int rank, int lane, const Settings& settings) {
     std::string peer = fmt::format("rank {} at {} (lane {})", rank, remote_address(fd.get()), lane);
-    Socket socket(std::move(fd), std::move(peer));
+    TcpSocket socket(std::move(fd), std::move(peer));
     RINGCCL_TRY(set_options(socket.fd(), settings, socket.peer()));
     return socket;
 }
 
-Socket::~Socket() {
+TcpSocket::~TcpSocket() {
     if (!fd_) return;
     // Say the end now: the close alone would not while a forked child holds a copy of the descriptor.
     ::shutdown(fd_.get(), SHUT_WR);
@@ -72,7 +72,7 @@ Socket::~Socket() {
     while (most_reads-- > 0 && ::recv(fd_.get(), nullptr, 1 << 20, MSG_TRUNC | MSG_DONTWAIT) > 0) continue;
 }
 
-Status Socket::lost(int error, const std::string& meanwhile) const {
+Status TcpSocket::lost(int error, const std::string& meanwhile) const {
     switch (error) {
         case EPIPE:
         case ECONNRESET:

@@ -9,14 +9,14 @@
 
 namespace ringccl {
 
-class Socket {
+class TcpSocket {
 public:
     // Takes over a connected socket and sets its options. ringSystemError if the kernel refuses one.
-    static Result<Socket> adopt(Fd fd, int rank, int lane, const Settings& settings);
-    Socket(Socket&&) noexcept = default;
-    Socket& operator=(Socket&&) = delete;
+    static Result<TcpSocket> adopt(Fd fd, int rank, int lane, const Settings& settings);
+    TcpSocket(TcpSocket&&) noexcept = default;
+    TcpSocket& operator=(TcpSocket&&) = delete;
     // Everything written so far still reaches the peer, provided that the peer does not send any more.
-    ~Socket();
+    ~TcpSocket();
 
     int fd() const { return fd_.get(); }
     // For error texts: "rank 3 at 10.0.0.2:4711 (lane 0)".
@@ -27,7 +27,7 @@ public:
     Status lost(int error, const std::string& meanwhile) const;
 
 private:
-    Socket(Fd fd, std::string peer) : fd_(std::move(fd)), peer_(std::move(peer)) {}
+    TcpSocket(Fd fd, std::string peer) : fd_(std::move(fd)), peer_(std::move(peer)) {}
 
     Fd fd_;
     std::string peer_;

@@ -15,7 +15,7 @@ constexpr uint64_t kFarthestAhead = 1 << 24;
 
 }  // namespace
 
-TcpReceiver::TcpReceiver(std::span<const Socket> sockets) : stripes_(sockets.size()) {
+TcpReceiver::TcpReceiver(std::span<const TcpSocket> sockets) : stripes_(sockets.size()) {
     for (size_t i = 0; i < sockets.size(); ++i) stripes_[i].socket = &sockets[i];
 }
 

@@ -14,7 +14,7 @@ namespace ringccl {
 
 class TcpReceiver final : public RecvLink {
 public:
-    explicit TcpReceiver(std::span<const Socket> sockets);  // which outlive this
+    explicit TcpReceiver(std::span<const TcpSocket> sockets);  // which outlive this
 
     void post(std::byte* landing, size_t bytes) override;
     Taken take(View& view) override;
@@ -49,7 +49,7 @@ private:
         ended     // the peer closed between two frames
     };
     struct Stripe {
-        const Socket* socket = nullptr;
+        const TcpSocket* socket = nullptr;
         Stage stage = Stage::header;
         FrameHeader header;
         std::byte* into = nullptr;  // in stage payload: where the next byte goes

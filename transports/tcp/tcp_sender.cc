@@ -9,8 +9,8 @@
 
 namespace ringccl {
 
-TcpSender::TcpSender(std::span<const Socket> sockets) {
-    for (const Socket& socket : sockets) stripes_.push_back({.socket = &socket});
+TcpSender::TcpSender(std::span<const TcpSocket> sockets) {
+    for (const TcpSocket& socket : sockets) stripes_.push_back({.socket = &socket});
 }
 
 void TcpSender::offer(const Fingerprint& print, const Source& source) {

@@ -14,7 +14,7 @@ namespace ringccl {
 
 class TcpSender final : public SendLink {
 public:
-    explicit TcpSender(std::span<const Socket> sockets);  // which outlive this
+    explicit TcpSender(std::span<const TcpSocket> sockets);  // which outlive this
 
     // The kernel copies, whatever the memory.
     bool takes(const Source&) const override { return true; }
@@ -43,7 +43,7 @@ private:
         bool complete() const { return written == size(); }
     };
     struct Stripe {
-        const Socket* socket = nullptr;
+        const TcpSocket* socket = nullptr;
         uint64_t slice = 0;  // if busy: the one that is partly written
         bool busy = false;
         bool full = false;
