@@ -57,7 +57,7 @@ Status MeetingMember::reach(const Invitation& invitation, const Settings& settin
         auto begin = Deadline::Clock::now();
         asio::io_context context(1);
         Secret secret = derive(invitation.secret, "meeting");
-        Hello hello{Purpose::meeting, rank_, kMeetingPoint, 0, 0};
+        Hello hello{Purpose::meeting, rank_, meeting_point(invitation.call), 0, 0};
         Dialer dialer(context, secret, hello, ways_to(endpoints_of(invitation), allowed, settings.interface),
                       [&](Socket socket, const Endpoint& at) {
                           asio::error_code ignored;
@@ -168,7 +168,7 @@ Result<ringUniqueId> open_meeting(const Settings& settings) {
     RINGCCL_ASSIGN(Listening listening, Listening::open(settings, 0));
     invitation.port = listening.endpoints().front().port;
     for (const Endpoint& endpoint : listening.endpoints()) invitation.addresses.push_back(endpoint.address);
-    RINGCCL_TRY(start_meeting(std::move(listening), invitation.secret));
+    RINGCCL_TRY(start_meeting(std::move(listening), invitation.secret, invitation.call));
     return pack(invitation);
 }
 

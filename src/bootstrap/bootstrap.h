@@ -24,6 +24,7 @@ struct Place {
     std::string host;  // name or numeric address of rank 0's host
     uint16_t port = 0;
     uint8_t ports = 1;  // so many ports from there on may be the one: rank 0 takes the first that is free, the others try all
+    uint8_t call = 0;   // which of the job's meetings, so that the next does not end up at the one before
 };
 // On rank 0: opens the meeting point there, within settings.init_timeout_ms if all its ports are taken now.
 Result<ringUniqueId> open_meeting(const Place& place, const Settings& settings);

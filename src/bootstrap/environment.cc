@@ -49,17 +49,16 @@ Result<std::vector<std::string>> resolve(const std::string& host, Deadline deadl
     }
 }
 
-// The number of this call in the process. Every process makes the calls of a job in the same order, and a communicator made
-// later must not end up at the meeting point of an earlier one.
-int next_call() {
-    static std::atomic<int> calls{0};
+// The number of this call in the process; every process makes the calls of a job in the same order.
+uint8_t next_call() {
+    static std::atomic<uint8_t> calls{0};
     return calls.fetch_add(1);
 }
 
 Secret secret_of_job(const Job& job) {
     const char* passphrase = std::getenv("RINGCCL_SECRET");
     Secret key = keyed_digest(Secret{}, passphrase ? passphrase : "");
-    return derive(keyed_digest(key, job.identity), fmt::format("call {}", next_call()));
+    return keyed_digest(key, job.identity);
 }
 
 }  // namespace
@@ -72,9 +71,9 @@ Result<ringUniqueId> open_meeting(const Place& place, const Settings& settings) 
             auto listening = Listening::open(settings, static_cast<uint16_t>(place.port + i));
             last = listening.status();
             if (!last.ok()) continue;
-            Invitation invitation{place.secret, static_cast<uint16_t>(place.port + i), 1, {}};
+            Invitation invitation{place.secret, static_cast<uint16_t>(place.port + i), 1, place.call, {}};
             for (const Endpoint& endpoint : listening.value().endpoints()) invitation.addresses.push_back(endpoint.address);
-            RINGCCL_TRY(start_meeting(listening.take(), place.secret));
+            RINGCCL_TRY(start_meeting(listening.take(), place.secret, place.call));
             return pack(invitation);
         }
         // The ports may be held by our own meeting of the call before, until the last rank has left it.
@@ -88,7 +87,7 @@ Result<ringUniqueId> open_meeting(const Place& place, const Settings& settings) 
 Result<ringUniqueId> id_of(const Place& place, const Settings& settings) {
     auto patience = std::min<milliseconds>(milliseconds(settings.init_timeout_ms), std::chrono::seconds(10));
     RINGCCL_ASSIGN(auto addresses, resolve(place.host, Deadline::after(patience)));
-    return pack({place.secret, place.port, place.ports, addresses});
+    return pack({place.secret, place.port, place.ports, place.call, addresses});
 }
 
 Result<Placement> place_in_launcher() {
@@ -104,7 +103,7 @@ Result<Placement> placement_from_environment(const Settings& settings) {
             "{} does not say on which host rank 0 runs; set RINGCCL_ROOT=host:port, the host of rank 0 and any free port, "
             "in every process{}",
             job.launcher, job.launcher == "Open MPI" ? " (mpirun -x RINGCCL_ROOT=host:port)" : "");
-    Place place{secret_of_job(job), job.host, job.port, 1};
+    Place place{secret_of_job(job), job.host, job.port, 1, next_call()};
     if (job.port == 0) {
         Digest digest = keyed_digest(Secret{}, "port " + job.identity);
         place.port = static_cast<uint16_t>(kFirstPort + (digest[0] << 8 | digest[1]) % kPortRange);

@@ -97,7 +97,10 @@ void ask_pmi(Job& job) {
     job.identity = local ? "hydra=" + hydra : "hydra";
 }
 
-Result<std::optional<Job>> ask(const Launcher& launcher) {
+// What this launcher says; size 0 if it says nothing.
+Result<Job> ask(const Launcher& launcher) {
+    Job job;
+    job.size = 0;
     std::string rank = variable(launcher.rank), size = variable(launcher.size);
     const char* size_name = launcher.size;
     if (size.empty() && launcher.other_size) size = variable(size_name = launcher.other_size);
@@ -105,9 +108,8 @@ Result<std::optional<Job>> ask(const Launcher& launcher) {
     if (own && rank.empty() != size.empty())
         return failure(ringInvalidUsage, "{} is set but {} is not; set both", rank.empty() ? size_name : launcher.rank,
                        rank.empty() ? launcher.rank : size_name);
-    if (rank.empty() || size.empty()) return std::optional<Job>();
+    if (rank.empty() || size.empty()) return job;
 
-    Job job;
     job.launcher = launcher.name;
     auto rank_number = number(rank), size_number = number(size);
     if (!size_number || *size_number < 1)
@@ -118,16 +120,15 @@ Result<std::optional<Job>> ask(const Launcher& launcher) {
                        rank, *size_number, size_name, size);
     job.rank = *rank_number;
     job.size = *size_number;
-    return std::optional<Job>(job);
+    return job;
 }
 
 }  // namespace
 
 Result<Job> job_in_environment() {
     for (const Launcher& launcher : kLaunchers) {
-        RINGCCL_ASSIGN(auto found, ask(launcher));
-        if (!found) continue;
-        Job job = *found;
+        RINGCCL_ASSIGN(Job job, ask(launcher));
+        if (job.size == 0) continue;
         if (job.launcher == "torchrun") ask_torchrun(job);
         if (job.launcher == "Open MPI") ask_open_mpi(job);
         if (job.launcher == "MPICH") ask_pmi(job);

@@ -42,11 +42,11 @@ std::string ranges(const std::vector<int>& ranks) {
 
 class Meeting {
 public:
-    Meeting(Listening listening, const Secret& secret)
+    Meeting(Listening listening, const Secret& secret, uint8_t call)
         : listening_(std::move(listening)),
           secret_(derive(secret, "meeting")),
           context_(1),
-          reception_(context_, listening_, secret_, Purpose::meeting, kMeetingPoint, strangers_,
+          reception_(context_, listening_, secret_, Purpose::meeting, meeting_point(call), strangers_,
                      [this](Socket socket, const Hello& hello) { receive(std::move(socket), hello); }),
           deadline_(context_),
           linger_(context_) {}
@@ -328,11 +328,11 @@ void serve_meeting(std::unique_ptr<Meeting> meeting) {
 
 }  // namespace
 
-Status start_meeting(Listening listening, const Secret& secret) {
+Status start_meeting(Listening listening, const Secret& secret, uint8_t call) {
     return without_exceptions("starting a meeting point", [&]() -> Status {
         // Created in this order so that at exit the registry goes first.
         log();
-        auto meeting = std::make_unique<Meeting>(std::move(listening), secret);
+        auto meeting = std::make_unique<Meeting>(std::move(listening), secret, call);
         Registry& registry = Registry::instance();
         registry.add(meeting.get());
 

@@ -8,11 +8,14 @@
 
 namespace ringccl {
 
-// "to" in the hello of who dials a meeting point, which is no rank.
-constexpr int kMeetingPoint = -1;
+// "to" in the hello of who dials a meeting point, which is no rank. Several meetings of one job have one secret and different
+// calls.
+constexpr int meeting_point(uint8_t call) {
+    return -1 - call;
+}
 
 // Serves a meeting on `listening` in a thread of its own, which ends when every rank has joined and closed, or has been told a
 // failure. If nobody ever comes it ends with the process, which it does not hold up.
-Status start_meeting(Listening listening, const Secret& secret);
+Status start_meeting(Listening listening, const Secret& secret, uint8_t call);
 
 }  // namespace ringccl

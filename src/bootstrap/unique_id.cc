@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kMagic[4] = {'r', 'i', 'n', 'g'};
 constexpr uint8_t kVersion = 1;
-constexpr size_t kAddressBytes = 79;
+constexpr size_t kAddressBytes = 78;
 
 // docs/wire.md has this as a table. All members are bytes, so there is no padding and no byte order to think of.
 struct Layout {
@@ -19,6 +19,7 @@ struct Layout {
     uint8_t version;
     uint8_t port[2];  // big endian
     uint8_t ports;
+    uint8_t call;
     uint8_t addresses;  // how many
     uint8_t secret[32];
     uint8_t packed[kAddressBytes];  // each: 4 or 6, then 4 or 16 bytes
@@ -52,6 +53,7 @@ ringUniqueId pack(const Invitation& invitation) {
     layout.port[0] = static_cast<uint8_t>(invitation.port >> 8);
     layout.port[1] = static_cast<uint8_t>(invitation.port);
     layout.ports = invitation.ports;
+    layout.call = invitation.call;
     std::copy(invitation.secret.begin(), invitation.secret.end(), layout.secret);
 
     // The first loopback address has its room reserved, and goes last, as it came.
@@ -102,6 +104,7 @@ Result<Invitation> unpack(const ringUniqueId& id) {
 
     invitation.port = static_cast<uint16_t>(layout.port[0] << 8 | layout.port[1]);
     invitation.ports = layout.ports;
+    invitation.call = layout.call;
     size_t at = 0;
     for (int i = 0; sound && i < layout.addresses; ++i) {
         uint8_t kind = at < kAddressBytes ? layout.packed[at++] : 0;

@@ -15,6 +15,7 @@ struct Invitation {
     Secret secret{};
     uint16_t port = 0;
     uint8_t ports = 1;                   // how many ports from `port` on may be the one
+    uint8_t call = 0;                    // which of the meetings with this secret
     std::vector<std::string> addresses;  // numeric, best first
 };
 

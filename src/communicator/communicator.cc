@@ -37,7 +37,7 @@ Result<std::shared_ptr<Communicator>> Communicator::make(const ringUniqueId& id,
     Engine::Options options;
     options.timeout = timeout;
     const bool crowded = local_ranks(comm->fabric_->world()) > usable_cpus();
-    options.spin = std::chrono::microseconds(comm->settings_.spin_us >= 0 ? comm->settings_.spin_us : crowded ? 0 : 50);
+    options.spin = std::chrono::microseconds(comm->settings_.spin_us >= 0 ? comm->settings_.spin_us : crowded ? 0 : 200);
     options.yields = crowded ? 20 : 2;
     comm->engine_ = std::make_unique<Engine>(comm->fabric_->transports(), comm->bell_, comm->health_, comm->fabric_->stage(),
                                              options);

@@ -26,6 +26,7 @@ Status MemoryTable::free(void* ptr) {
     auto found = blocks_.find(static_cast<const std::byte*>(ptr));
     if (found == blocks_.end())
         return failure(ringInvalidArgument, "ringMemFree: {} is not from ringMemAlloc, or was freed before", ptr);
+    found->second->discard();  // no operation is using it, says the contract; peers' mappings must not hold its pages
     blocks_.erase(found);
     count_.store(blocks_.size(), std::memory_order_relaxed);
     return {};

@@ -67,9 +67,11 @@ SharedBlock::~SharedBlock() {
         std::lock_guard lock(living().mutex);
         living().blocks.erase(id_);
     }
-    // Peers may keep their mapping for a while; the pages themselves go back now.
-    fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes_));
     munmap(data_, bytes_);
+}
+
+void SharedBlock::discard() {
+    fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes_));
 }
 
 Result<MappedBlock> MappedBlock::map(int fd, size_t bytes, bool writable) {

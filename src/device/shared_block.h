@@ -20,6 +20,10 @@ public:
     SharedBlock(const SharedBlock&) = delete;
     SharedBlock& operator=(const SharedBlock&) = delete;
 
+    // Gives the pages back to the system although peers may still have them mapped: only when nobody will read them again.
+    // Merely destroying a block leaves to peers what they have mapped.
+    void discard();
+
     std::byte* data() const { return data_; }
     size_t bytes() const { return bytes_; }
     int fd() const { return fd_.get(); }

@@ -2,12 +2,17 @@
 
 #include <sched.h>
 
+#include <algorithm>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 namespace ringccl {
 namespace {
+
+// Polling without a yield.
+constexpr std::chrono::microseconds kQuiet(2);
 
 inline void relax() {
 #if defined(__x86_64__)
@@ -21,19 +26,22 @@ inline void relax() {
 
 Patience::Next Patience::idle() {
     if (spin_.count() > 0) {
-        // The clock is read once per 32 looks: reading it costs about as much as a look.
-        if (polls_ == 0) since_ = std::chrono::steady_clock::now();
-        if (++polls_ % 32 != 0 || std::chrono::steady_clock::now() - since_ < spin_) {
+        // The clock is read at the first look and then once per 16: reading it costs about as much as a look.
+        if (looks_ == 0) since_ = std::chrono::steady_clock::now();
+        if (++looks_ % 16 == 0) elapsed_ = std::chrono::steady_clock::now() - since_;
+        if (elapsed_ < std::min<std::chrono::nanoseconds>(kQuiet, spin_)) {
             relax();
             return Next::poll;
         }
+        if (elapsed_ < spin_) {
+            sched_yield();
+            return Next::poll;
+        }
     }
-    if (yields_left_ > 0) {
-        --yields_left_;
-        sched_yield();
-        return Next::poll;
-    }
-    return Next::sleep;
+    if (yields_left_ == 0) return Next::sleep;
+    --yields_left_;
+    sched_yield();
+    return Next::poll;
 }
 
 }  // namespace ringccl

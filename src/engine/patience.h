@@ -14,7 +14,8 @@ public:
 
     // Something moved.
     void renew() {
-        polls_ = 0;
+        looks_ = 0;
+        elapsed_ = {};
         yields_left_ = yields_;
     }
     // Nothing moved: passes a moment and says whether to look again or to sleep.
@@ -23,8 +24,9 @@ public:
 private:
     std::chrono::microseconds spin_;
     int yields_left_, yields_;
-    unsigned polls_ = 0;
+    unsigned looks_ = 0;
     std::chrono::steady_clock::time_point since_;
+    std::chrono::nanoseconds elapsed_{};
 };
 
 }  // namespace ringccl

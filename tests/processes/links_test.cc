@@ -133,7 +133,7 @@ TEST_P(ProcessAlgorithms, AreExact) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, ProcessAlgorithms, ::testing::Values("ring", "oneshot", "twoshot", "doubling", "tree", "star"),
-                         ::testing::PrintToStringParamName());
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace ringccl::test

@@ -43,7 +43,7 @@ struct WorldOptions {
     int size = 2;
     const char* transport = "auto";
     const char* algorithm = "auto";
-    int timeout_ms = 60000;  // long: a loaded machine must not look like a lost rank
+    int timeout_ms = 20000;  // long: a loaded machine must not look like a lost rank
 
     ringConfig_t config() const {
         ringConfig_t config = RINGCCL_CONFIG_INITIALIZER;

@@ -47,7 +47,7 @@ TEST_P(Large, AllReduceAndBroadcast) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(, Large, ::testing::Values("p2p", "tcp"), ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(, Large, ::testing::Values("p2p", "tcp"), [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace ringccl::test

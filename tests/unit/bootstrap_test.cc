@@ -201,7 +201,8 @@ TEST(Bootstrap, TwoRanksOfOneNumberAreToldToAll) {
 TEST(Bootstrap, DifferentSizesAreToldToAll) {
     for (const Status& status : verdicts(4, [](auto&id, int i) { return join(id, i, i == 2 ? 5 : 4); })) {
         EXPECT_EQ(status.code(), ringInvalidUsage) << status.text();
-        EXPECT_THAT(status.text(), AllOf(HasSubstr("world size 5"), HasSubstr("4")));
+        EXPECT_THAT(status.text(),
+                    AllOf(HasSubstr("rank 2"), testing::ContainsRegex("size 5 but .* gave 4|size 4 but .* gave 5")));
     }
 }
 
@@ -313,13 +314,14 @@ TEST(Bootstrap, ARankThatIsStoppedWhileJoiningIsNamed) {
             if (i == 2) {
                 std::this_thread::sleep_for(milliseconds(200));
                 stop = true;
+                std::this_thread::sleep_for(milliseconds(200));
             }
             auto joined = Bootstrap::join(id, i, 3, "", settings(), Deadline::after(seconds(10)), i == 1 ? stop : kNever);
             EXPECT_EQ(joined.status().code(), ringRemoteError);
             EXPECT_THAT(joined.status().text(), HasSubstr(i == 1 ? "aborted in this process" : "rank 1"));
         });
     });
-    EXPECT_LT(span, 0.5);
+    EXPECT_LT(span, 0.4 + 0.3 * kSlack);
     EXPECT_TRUE(soon([&] { return threads() <= before; }));  // all know, or have left
 }
 
@@ -339,6 +341,10 @@ TEST(Bootstrap, ARankThatDoesNotComeToAnExchangeIsListed) {
 }
 
 TEST(Bootstrap, TheEndOfTheMeetingPointIsARemoteError) {
+#ifdef __SANITIZE_THREAD__
+    // ThreadSanitizer forbids threads in the child of a process that had some, as after other tests in one run of the program.
+    if (threads() > 2) GTEST_SKIP();
+#endif
     int channel[2];
     ASSERT_EQ(::pipe(channel), 0);
     pid_t child = ::fork();
@@ -348,6 +354,7 @@ TEST(Bootstrap, TheEndOfTheMeetingPointIsARemoteError) {
         std::this_thread::sleep_for(milliseconds(300));
         ::_exit(0);
     }
+    ::close(channel[1]);
     ringUniqueId id;
     ASSERT_EQ(::read(channel[0], &id, sizeof id), static_cast<ssize_t>(sizeof id));
     Status status = join(id, 1, 2).status();
@@ -355,7 +362,6 @@ TEST(Bootstrap, TheEndOfTheMeetingPointIsARemoteError) {
     EXPECT_THAT(status.text(), HasSubstr("meeting point"));
     ::waitpid(child, nullptr, 0);
     ::close(channel[0]);
-    ::close(channel[1]);
 }
 
 TEST(Bootstrap, AnUnusedMeetingDoesNotHoldUpExit) {
@@ -396,12 +402,14 @@ TEST(UniqueId, KeepsWhatFitsAndAlwaysALoopbackAddress) {
     Invitation invitation;
     invitation.port = 54321;
     invitation.ports = 3;
+    invitation.call = 9;
     invitation.addresses = {"192.0.2.7", "2001:db8::7", "fe80::1",   "10.0.0.1", "fd00::1",
                             "fd00::2",   "fd00::3",     "127.0.0.1", "::1"};
     auto read = unpack(pack(invitation));
     ASSERT_TRUE(read.ok());
     EXPECT_EQ(read.value().port, 54321);
     EXPECT_EQ(read.value().ports, 3);
+    EXPECT_EQ(read.value().call, 9);
     std::vector<std::string> expected = {"192.0.2.7", "2001:db8::7", "10.0.0.1", "fd00::1", "fd00::2", "127.0.0.1"};
     EXPECT_EQ(read.value().addresses, expected);
     EXPECT_EQ(endpoints_of(read.value()).size(), 18u);

@@ -206,12 +206,13 @@ TEST_F(Environment, RanksMeetWhereTheEnvironmentSays) {
     }
 }
 
-// Rank 1 comes before rank 0 has opened the meeting point, and the first port is taken by somebody else.
+// Rank 1 comes before rank 0 has opened the meeting point, and the first port is taken.
 TEST_F(Environment, TheOtherRanksFindThePortThatRankZeroGot) {
-    Place place{{}, "localhost", static_cast<uint16_t>(20000 + ::getpid() % 12000), 4};
+    Place place{{}, "localhost", 0, 4, 0};
     ASSERT_TRUE(fill_random(place.secret).ok());
+    place.port = static_cast<uint16_t>(20000 + (place.secret[0] << 8 | place.secret[1]) % 12000);
     Place squatter = place;
-    squatter.secret[0] ^= 1;
+    squatter.call = 1;  // another meeting of the same job
     squatter.ports = 1;
     ASSERT_TRUE(open_meeting(squatter, settings()).ok());
 
@@ -232,7 +233,7 @@ TEST_F(Environment, TheOtherRanksFindThePortThatRankZeroGot) {
 TEST_F(Environment, AHostThatDoesNotExistIsNamed) {
     Settings quick;
     quick.init_timeout_ms = 100;
-    Status status = id_of({{}, "no-such-host.invalid", 4000, 1}, quick).status();
+    Status status = id_of({{}, "no-such-host.invalid", 4000, 1, 0}, quick).status();
     EXPECT_EQ(status.code(), ringInvalidUsage);
     EXPECT_THAT(status.text(), HasSubstr("no-such-host.invalid"));
 }

@@ -60,6 +60,8 @@ public:
     Arena(std::byte* doorbell, std::byte* base) : doorbell_(doorbell), base_(base) {}
 
     DoorbellWord* doorbell() const { return reinterpret_cast<DoorbellWord*>(doorbell_); }
+    // The id of the owner's stage, for ranks of the same process, which must keep it alive as long as they may read from it.
+    std::atomic<uint64_t>* stage_id() const { return reinterpret_cast<std::atomic<uint64_t>*>(base_ + kDoorbellBytes - 64); }
     std::atomic<uint64_t>* released(int peer, int lane) const { return &at(peer, lane)->released; }
     std::atomic<uint32_t>* fetches(int peer) const { return &at(peer, 0)->fetches; }
     Entry* outbox(int peer, int lane) const { return at(peer, lane)->outbox; }

@@ -44,6 +44,11 @@ Result<std::unique_ptr<P2pTransport>> P2pTransport::open(const Secret& secret, i
     return p2p;
 }
 
+void P2pTransport::lend_stage(std::shared_ptr<SharedBlock> stage) {
+    stage_ = std::move(stage);
+    arena_.stage_id()->store(stage_->id(), std::memory_order_release);
+}
+
 json P2pTransport::card() const {
     return {{"process", process_token()},
             {"pid", getpid()},
@@ -210,8 +215,12 @@ Status P2pTransport::connect(std::span<const int> peers, int lane, Deadline, con
     for (int r : peers) {
         auto& send_link = send_links_[index(r, lane)];
         if (send_link != nullptr) continue;
-        send_link = std::make_unique<P2pSendLink>(*this, peers_[r], lane);
-        recv_links_[index(r, lane)] = std::make_unique<P2pRecvLink>(*this, peers_[r], lane);
+        Peer& peer = peers_[r];
+        // What a peer staged in its last operation may be read here after the peer is gone.
+        if (peer.same_process && peer.stage == nullptr)
+            peer.stage = SharedBlock::find(peer.arena.stage_id()->load(std::memory_order_acquire));
+        send_link = std::make_unique<P2pSendLink>(*this, peer, lane);
+        recv_links_[index(r, lane)] = std::make_unique<P2pRecvLink>(*this, peer, lane);
     }
     return {};
 }

@@ -21,7 +21,7 @@ public:
     static Result<std::unique_ptr<P2pTransport>> open(const Secret& secret, int rank, int size, const Settings& settings,
                                                       Doorbell& bell);
     // Before probe(): memory that peers will often be shown, so that it is passed to them at once.
-    void lend_stage(std::shared_ptr<SharedBlock> stage) { stage_ = std::move(stage); }
+    void lend_stage(std::shared_ptr<SharedBlock> stage);
 
     const char* name() const override { return "p2p"; }
     nlohmann::json card() const override;

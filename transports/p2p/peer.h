@@ -25,7 +25,7 @@ struct Peer {
     bool eventfd_sent = false;
 
     // What keeps the arena alive: the peer's own block (same process), or mappings of it and its descriptors.
-    std::shared_ptr<SharedBlock> direct;
+    std::shared_ptr<SharedBlock> direct, stage;
     MappedBlock arena_map, doorbell_map;
     Fd event;
 
