@@ -2,15 +2,14 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include "bootstrap/message_io.h"
 #include "bootstrap/reception.h"
@@ -269,8 +268,8 @@ void Meeting::end_if_done() {
     if (connections_ == 0 && (round_ > 0 || all_told)) context_.stop();
 }
 
-// The meetings of this process. Their threads are detached; when the process ends they are stopped and awaited before anything
-// that they use (the log, OpenSSL) is taken down.
+// The meetings of this process and their threads. A thread that ends by itself detaches itself; when the process ends, those
+// that still run are stopped and joined, before what they use (the log, OpenSSL) is taken down.
 class Registry {
 public:
     static Registry& instance() {
@@ -279,20 +278,18 @@ public:
         return *forever;
     }
 
-    void add(Meeting* meeting) {
+    Status start(std::unique_ptr<Meeting> meeting) {
         std::lock_guard lock(mutex_);
-        running_.insert(meeting);
-        ++threads_;
-    }
-    // From here on the meeting is not touched.
-    void remove(Meeting* meeting) {
-        std::lock_guard lock(mutex_);
-        running_.erase(meeting);
-    }
-    void thread_ended() {
-        std::lock_guard lock(mutex_);
-        --threads_;
-        changed_.notify_all();
+        // The user's signal handlers run in the user's threads.
+        sigset_t all, before;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &before);
+        pthread_t thread;
+        int error = ::pthread_create(&thread, nullptr, serve, meeting.get());
+        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        if (error != 0) return system_failure(error, "starting the meeting point's thread");
+        threads_.emplace(meeting.release(), thread);
+        return {};
     }
 
 private:
@@ -300,57 +297,48 @@ private:
         ~AtExit() { instance().stop_all(); }
     };
 
+    static void* serve(void* argument) {
+        std::unique_ptr<Meeting> meeting(static_cast<Meeting*>(argument));
+        ::pthread_setname_np(::pthread_self(), "ringccl-meet");
+        try {
+            meeting->run();
+        } catch (const std::exception& error) {
+            log().error("the meeting point of a communicator has failed: {}", error.what());
+        }
+        Registry& registry = instance();
+        std::lock_guard lock(registry.mutex_);
+        if (registry.threads_.erase(meeting.get()) > 0) ::pthread_detach(::pthread_self());
+        meeting.reset();
+        return nullptr;
+    }
+
     void stop_all() {
         if (owner_ != ::getpid()) return;  // a forked child has none of the threads, and perhaps a locked mutex
-        std::unique_lock lock(mutex_);
-        for (Meeting* meeting : running_) meeting->stop();
-        changed_.wait_for(lock, std::chrono::seconds(1), [&] { return threads_ == 0; });
+        std::map<Meeting*, pthread_t> threads;
+        {
+            std::lock_guard lock(mutex_);
+            for (auto& [meeting, thread] : threads_) meeting->stop();
+            threads.swap(threads_);
+        }
+        timespec limit;
+        ::clock_gettime(CLOCK_REALTIME, &limit);
+        limit.tv_sec += 1;
+        for (auto& [meeting, thread] : threads) ::pthread_timedjoin_np(thread, nullptr, &limit);
     }
 
     const int owner_ = ::getpid();
     std::mutex mutex_;
-    std::condition_variable changed_;
-    std::set<Meeting*> running_;
-    int threads_ = 0;
+    std::map<Meeting*, pthread_t> threads_;
 };
-
-void serve_meeting(std::unique_ptr<Meeting> meeting) {
-    ::pthread_setname_np(::pthread_self(), "ringccl-meet");
-    try {
-        meeting->run();
-    } catch (const std::exception& error) {
-        log().error("the meeting point of a communicator has failed: {}", error.what());
-    }
-    Registry::instance().remove(meeting.get());
-    meeting.reset();
-    Registry::instance().thread_ended();
-}
 
 }  // namespace
 
 Status start_meeting(Listening listening, const Secret& secret, uint8_t call) {
-    return without_exceptions("starting a meeting point", [&]() -> Status {
-        // Created in this order so that at exit the registry goes first.
+    return without_exceptions("starting a meeting point", [&] {
+        // The log and OpenSSL are in use before there is a registry, so at exit the registry goes first.
         log();
         auto meeting = std::make_unique<Meeting>(std::move(listening), secret, call);
-        Registry& registry = Registry::instance();
-        registry.add(meeting.get());
-
-        // The user's signal handlers run in the user's threads.
-        sigset_t all, before;
-        ::sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &before);
-        Meeting* const served = meeting.get();
-        Status started;
-        try {
-            std::thread(serve_meeting, std::move(meeting)).detach();
-        } catch (const std::system_error& error) {
-            registry.remove(served);
-            registry.thread_ended();
-            started = system_failure(error.code().value(), "starting the meeting point's thread");
-        }
-        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        return started;
+        return Registry::instance().start(std::move(meeting));
     });
 }
 

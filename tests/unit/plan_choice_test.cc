@@ -44,6 +44,18 @@ TEST(PlanChoice, IsTheSameOnAllRanks) {
     }
 }
 
+// Some ranks may call in place and others not.
+TEST(PlanChoice, DoesNotLookAtInPlace) {
+    for (size_t count = 1; count < kLarge; count = count * 5 / 4 + 1) {
+        Shape apart = all_reduce(count), in_place = apart;
+        in_place.in_place = true;
+        for (int size : {2, 3, 8}) {
+            EXPECT_EQ(chosen(apart, world_of(size), shared_memory(2)), chosen(in_place, world_of(size), shared_memory(2)));
+            EXPECT_EQ(chosen(apart, world_of(size), ethernet(2)), chosen(in_place, world_of(size), ethernet(2)));
+        }
+    }
+}
+
 TEST(PlanChoice, TakesDirectPlansWhereMemoryIsShared) {
     EXPECT_EQ(chosen(all_reduce(kSmall), world_of(4), shared_memory(8)), "oneshot");
     EXPECT_EQ(chosen(all_reduce(kLarge), world_of(4), shared_memory(8)), "twoshot");
