@@ -1,6 +1,9 @@
 #include "knob_pages.h"
 
+#include <cstdlib>
 #include <sstream>
+
+#include "bootstrap/launcher.h"
 
 namespace ringccl {
 namespace {
@@ -46,6 +49,12 @@ std::string knob_list(const Settings& settings) {
                         "      ");
         page += wrapped(knob.help, "      ");
     }
+    for (const PlaceVariable& variable : place_variables()) {
+        const char* value = std::getenv(variable.name);
+        page += fmt::format("  {} {}={}\n", value ? "*" : " ", variable.name,
+                            !value ? "" : variable.confidential ? "(set, not shown)" : value);
+        page += wrapped(fmt::format("ringCommInitEnv only. {}", variable.help), "      ");
+    }
     return page;
 }
 
@@ -56,6 +65,9 @@ std::string knob_markdown() {
         page += fmt::format("| `{}`{} | {} | {} | {} |\n", knob.name, knob.shared ? " (rank 0's)" : "",
                             fallback.empty() ? "empty" : '`' + fallback + '`', cell(knob_range(knob)), cell(knob.help));
     }
+    page += "\n| variable, for `ringCommInitEnv` only | what it does |\n|---|---|\n";
+    for (const PlaceVariable& variable : place_variables())
+        page += fmt::format("| `{}` | {} |\n", variable.name, cell(variable.help));
     return page;
 }
 

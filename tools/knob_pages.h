@@ -7,7 +7,7 @@
 
 namespace ringccl {
 
-// Every knob with its value, default, range and text. Those that differ from their default are marked.
+// Every knob, and every variable that places a process in its job, with its value, default, range and text. Those that differ from their default are marked.
 std::string knob_list(const Settings& settings);
 
 // The same without values, as a Markdown table.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/status.h"
@@ -21,6 +22,15 @@ struct Job {
 // inner one is meant. RINGCCL_ROOT, where set, overrules the launcher's idea of rank 0's host.
 // ringInvalidUsage: no launcher is recognised, or a variable is missing or makes no sense; the text names it.
 Result<Job> job_in_environment();
+
+// The variables of our own that place a process in its job, with what they do: for ringccl-info and docs/tuning.md. They are no
+// settings of a communicator, so they are not in the table of base/knobs.h; only ringCommInitEnv reads them.
+struct PlaceVariable {
+    const char* name;
+    const char* help;
+    bool confidential;  // not to be printed
+};
+std::span<const PlaceVariable> place_variables();
 
 // "host:port" or "[v6 address]:port", as in RINGCCL_ROOT. ringInvalidUsage: it is neither.
 Status parse_root(const std::string& text, std::string& host, uint16_t& port);
