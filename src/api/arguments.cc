@@ -5,29 +5,41 @@
 namespace ringccl {
 namespace {
 
-// How many times `count` elements each buffer holds on this rank, and where in-place calls put the smaller one; 0: not used here.
+// How many times `count` elements each buffer holds on this rank, and where in-place calls put the smaller one; 0: not used
+// here.
 struct Extent {
     size_t send, recv;
     bool overlap_allowed;
-    size_t send_at, recv_at;   // in place: send + send_at * count == recv + recv_at * count
-    const char* in_place;      // the right expression
+    size_t send_at, recv_at;  // in place: send + send_at * count == recv + recv_at * count
+    const char* in_place;     // the right expression
 };
 
 Extent extent_of(const Call& call, int rank, int size) {
     const auto n = static_cast<size_t>(size), r = static_cast<size_t>(rank), root = static_cast<size_t>(call.root);
     const bool at_root = rank == call.root;
     switch (call.kind) {
-        case Kind::all_reduce: return {1, 1, true, 0, 0, "send == recv"};
-        case Kind::scatter_reduce: return {n, 1, true, r, 0, "recv == send + rank * recvCount"};
-        case Kind::all_gather: return {1, n, true, 0, r, "send == recv + rank * sendCount"};
-        case Kind::broadcast: return {at_root ? 1u : 0u, 1, true, 0, 0, "send == recv"};
-        case Kind::reduce: return {1, at_root ? 1u : 0u, true, 0, 0, "send == recv"};
-        case Kind::gather: return {1, at_root ? n : 0u, true, 0, root, "send == recv + root * count"};
-        case Kind::scatter: return {at_root ? n : 0u, 1, true, root, 0, "recv == send + root * count"};
-        case Kind::all_to_all: return {n, n, false, 0, 0, "no overlap at all"};
-        case Kind::barrier: return {0, 0, false, 0, 0, ""};
-        case Kind::send: return {1, 0, false, 0, 0, ""};
-        case Kind::recv: return {0, 1, false, 0, 0, ""};
+        case Kind::all_reduce:
+            return {1, 1, true, 0, 0, "send == recv"};
+        case Kind::scatter_reduce:
+            return {n, 1, true, r, 0, "recv == send + rank * recvCount"};
+        case Kind::all_gather:
+            return {1, n, true, 0, r, "send == recv + rank * sendCount"};
+        case Kind::broadcast:
+            return {at_root ? 1u : 0u, 1, true, 0, 0, "send == recv"};
+        case Kind::reduce:
+            return {1, at_root ? 1u : 0u, true, 0, 0, "send == recv"};
+        case Kind::gather:
+            return {1, at_root ? n : 0u, true, 0, root, "send == recv + root * count"};
+        case Kind::scatter:
+            return {at_root ? n : 0u, 1, true, root, 0, "recv == send + root * count"};
+        case Kind::all_to_all:
+            return {n, n, false, 0, 0, "no overlap at all"};
+        case Kind::barrier:
+            return {0, 0, false, 0, 0, ""};
+        case Kind::send:
+            return {1, 0, false, 0, 0, ""};
+        case Kind::recv:
+            return {0, 1, false, 0, 0, ""};
     }
     return {};
 }
@@ -36,8 +48,8 @@ Status check_buffers(const Call& call, const Extent& extent, size_t element) {
     const size_t most = std::max(extent.send, extent.recv);
     // PTRDIFF_MAX bounds every object, and so every count that can be meant.
     if (most != 0 && call.count > static_cast<size_t>(PTRDIFF_MAX) / element / most)
-        return failure(ringInvalidArgument, "{}: count {} of {} is more than any buffer can hold ({} times {} bytes)", call.name,
-                       call.count, type_name(call.type), most, element);
+        return failure(ringInvalidArgument, "{}: count {} of {} is more than any buffer can hold ({} times {} bytes)",
+                       call.name, call.count, type_name(call.type), most, element);
     if (call.count == 0) return {};
     const size_t bytes = call.count * element;
     if (extent.send != 0 && call.send == nullptr)
@@ -55,14 +67,26 @@ Status check_buffers(const Call& call, const Extent& extent, size_t element) {
 
 // The arithmetic behind a ringRedOp_t; user-made ones carry their scalar.
 Status resolve_op(const Call& call, const Communicator& comm, Operation& operation) {
-    if (call.op < 0 && call.kind != Kind::all_reduce && call.kind != Kind::scatter_reduce && call.kind != Kind::reduce) return {};
+    if (call.op < 0 && call.kind != Kind::all_reduce && call.kind != Kind::scatter_reduce && call.kind != Kind::reduce)
+        return {};
     switch (call.op) {
-        case ringSum: operation.print.op = Op::sum; return {};
-        case ringProd: operation.print.op = Op::prod; return {};
-        case ringMax: operation.print.op = Op::max; return {};
-        case ringMin: operation.print.op = Op::min; return {};
-        case ringAvg: operation.print.op = Op::avg; return {};
-        default: break;
+        case ringSum:
+            operation.print.op = Op::sum;
+            return {};
+        case ringProd:
+            operation.print.op = Op::prod;
+            return {};
+        case ringMax:
+            operation.print.op = Op::max;
+            return {};
+        case ringMin:
+            operation.print.op = Op::min;
+            return {};
+        case ringAvg:
+            operation.print.op = Op::avg;
+            return {};
+        default:
+            break;
     }
     const auto made = comm.find_op(call.op);
     if (!made)
@@ -82,7 +106,8 @@ Status resolve_op(const Call& call, const Communicator& comm, Operation& operati
 Result<Operation> check(const Call& call, const Communicator& comm) {
     const size_t element = type_size(call.type);
     if (element == 0)
-        return failure(ringInvalidArgument, "{}: {} is not a data type; see ringDataType_t", call.name, static_cast<int>(call.type));
+        return failure(ringInvalidArgument, "{}: {} is not a data type; see ringDataType_t", call.name,
+                       static_cast<int>(call.type));
     if (call.root < 0 || call.root >= comm.size())
         return failure(ringInvalidArgument, "{}: root {} is out of range; ranks are 0 to {}", call.name, call.root,
                        comm.size() - 1);
@@ -110,8 +135,8 @@ Status check_world(const char* caller, int rank, int size) {
     if (size < 1 || size > kMost)
         return failure(ringInvalidArgument, "{}: world size {} is out of range (1 to {})", caller, size, kMost);
     if (rank < 0 || rank >= size)
-        return failure(ringInvalidArgument, "{}: rank {} is out of range; ranks of a world of {} are 0 to {}", caller, rank, size,
-                       size - 1);
+        return failure(ringInvalidArgument, "{}: rank {} is out of range; ranks of a world of {} are 0 to {}", caller, rank,
+                       size, size - 1);
     return {};
 }
 
@@ -126,7 +151,8 @@ Result<Settings> settings_for(const char* caller, const ringConfig_t* config, co
     // An older caller's struct is shorter: what it does not have stays at its initial value.
     ringConfig_t known = RINGCCL_CONFIG_INITIALIZER;
     if (config->size < offsetof(ringConfig_t, deviceIndex) || config->size > 4096)
-        return failure(ringInvalidArgument, "{}: config.size is {}; start from RINGCCL_CONFIG_INITIALIZER", caller, config->size);
+        return failure(ringInvalidArgument, "{}: config.size is {}; start from RINGCCL_CONFIG_INITIALIZER", caller,
+                       config->size);
     std::memcpy(&known, config, std::min(config->size, sizeof known));
     if (known.deviceKind == ringDeviceCuda)
         return failure(ringInvalidUsage, "{}: the module ringccl_cuda is not there; only ringDeviceHost is available", caller);

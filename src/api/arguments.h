@@ -13,7 +13,7 @@ struct Call {
     void* recv = nullptr;
     size_t count = 0;
     ringDataType_t type = ringInt8;
-    int op = -1;    // a ringRedOp_t, or -1 where the kind has none
+    int op = -1;  // a ringRedOp_t, or -1 where the kind has none
     int root = 0;
     int peer = -1;
 };

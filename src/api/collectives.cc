@@ -67,7 +67,9 @@ ringResult_t ringAllToAll(const void* send, void* recv, size_t count, ringDataTy
     return call({"ringAllToAll", Kind::all_to_all, send, recv, count, type}, comm, stream);
 }
 
-ringResult_t ringBarrier(ringComm_t comm, void* stream) { return call({"ringBarrier", Kind::barrier}, comm, stream); }
+ringResult_t ringBarrier(ringComm_t comm, void* stream) {
+    return call({"ringBarrier", Kind::barrier}, comm, stream);
+}
 
 ringResult_t ringSend(const void* send, size_t count, ringDataType_t type, int peer, ringComm_t comm, void* stream) {
     return call({"ringSend", Kind::send, send, nullptr, count, type, -1, 0, peer}, comm, stream);

@@ -28,8 +28,8 @@ Result<CommPin> find_communicator(ringComm_t handle, const char* caller) {
                        static_cast<void*>(handle));
     }
     if (!pin->in_own_process()) {
-        return failure(ringInvalidUsage, "{}: the communicator belongs to the process that forked this one; make a new one here",
-                       caller);
+        return failure(ringInvalidUsage,
+                       "{}: the communicator belongs to the process that forked this one; make a new one here", caller);
     }
     return pin;
 }
@@ -72,16 +72,26 @@ ringResult_t ringGetVersion(int* version) {
 
 const char* ringGetErrorString(ringResult_t result) {
     switch (result) {
-        case ringSuccess: return "ringSuccess: no error";
-        case ringUnhandledCudaError: return "ringUnhandledCudaError: a CUDA call failed";
-        case ringSystemError: return "ringSystemError: a system call failed";
-        case ringInternalError: return "ringInternalError: a bug in ringccl";
-        case ringInvalidArgument: return "ringInvalidArgument: an argument is wrong by itself";
-        case ringInvalidUsage: return "ringInvalidUsage: the call does not fit the state";
-        case ringRemoteError: return "ringRemoteError: another rank failed, died or aborted";
-        case ringInProgress: return "ringInProgress: asynchronous work is still running";
-        case ringTimeout: return "ringTimeout: nothing moved for the configured time";
-        case ringMismatch: return "ringMismatch: the ranks do not agree on the operation";
+        case ringSuccess:
+            return "ringSuccess: no error";
+        case ringUnhandledCudaError:
+            return "ringUnhandledCudaError: a CUDA call failed";
+        case ringSystemError:
+            return "ringSystemError: a system call failed";
+        case ringInternalError:
+            return "ringInternalError: a bug in ringccl";
+        case ringInvalidArgument:
+            return "ringInvalidArgument: an argument is wrong by itself";
+        case ringInvalidUsage:
+            return "ringInvalidUsage: the call does not fit the state";
+        case ringRemoteError:
+            return "ringRemoteError: another rank failed, died or aborted";
+        case ringInProgress:
+            return "ringInProgress: asynchronous work is still running";
+        case ringTimeout:
+            return "ringTimeout: nothing moved for the configured time";
+        case ringMismatch:
+            return "ringMismatch: the ranks do not agree on the operation";
     }
     return "unknown result code";
 }

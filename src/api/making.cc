@@ -28,7 +28,8 @@ Status gather_bytes(Communicator& comm, const void* mine, void* all, size_t byte
 Status split(ringComm_t handle, int color, int key, ringComm_t* result, const ringConfig_t* config) {
     if (result == nullptr) return failure(ringInvalidArgument, "ringCommSplit: newComm is NULL");
     if (color < RINGCCL_SPLIT_NOCOLOR)
-        return failure(ringInvalidArgument, "ringCommSplit: color {} is negative; use RINGCCL_SPLIT_NOCOLOR to stay out", color);
+        return failure(ringInvalidArgument, "ringCommSplit: color {} is negative; use RINGCCL_SPLIT_NOCOLOR to stay out",
+                       color);
     RINGCCL_ASSIGN(CommPin comm, find_working(handle, "ringCommSplit"));
     RINGCCL_ASSIGN(const Settings settings, settings_for("ringCommSplit", config, &comm->settings()));
 
@@ -69,7 +70,8 @@ Status split(ringComm_t handle, int color, int key, ringComm_t* result, const ri
 Status shrink(ringComm_t handle, const int* excluded, int count, ringComm_t* result, const ringConfig_t* config) {
     if (result == nullptr) return failure(ringInvalidArgument, "ringCommShrink: newComm is NULL");
     if (count < 0 || (count > 0 && excluded == nullptr))
-        return failure(ringInvalidArgument, "ringCommShrink: {} excluded ranks at {}", count, static_cast<const void*>(excluded));
+        return failure(ringInvalidArgument, "ringCommShrink: {} excluded ranks at {}", count,
+                       static_cast<const void*>(excluded));
     RINGCCL_ASSIGN(CommPin comm, find_communicator(handle, "ringCommShrink"));
     RINGCCL_ASSIGN(const Settings settings, settings_for("ringCommShrink", config, &comm->settings()));
     std::vector<bool> stays(comm->size(), true);
@@ -131,7 +133,8 @@ ringResult_t ringCommInitAll(ringComm_t* comms, int worldSize, const ringConfig_
         std::vector<ringComm_t> made(worldSize, nullptr);
         for (int r = 0; r < worldSize; ++r) RINGCCL_TRY(together.submit(&made[r], id, r, worldSize, settings));
         Status status = together.end();
-        if (status.ok()) std::copy(made.begin(), made.end(), comms);
+        if (status.ok())
+            std::copy(made.begin(), made.end(), comms);
         else
             for (ringComm_t comm : made)
                 if (comm != nullptr) ringCommDestroy(comm);
@@ -201,8 +204,8 @@ ringResult_t ringCommDevice(ringComm_t comm, int* device) {
 ringResult_t ringCommGetStats(ringComm_t comm, ringCommStats_t* stats) {
     return entry("ringCommGetStats", [&]() -> Status {
         if (stats == nullptr || stats->size == 0)
-            return failure(ringInvalidArgument, "ringCommGetStats: {}", stats == nullptr ? "stats is NULL"
-                                                                                          : "stats->size is 0; set it to sizeof");
+            return failure(ringInvalidArgument, "ringCommGetStats: {}",
+                           stats == nullptr ? "stats is NULL" : "stats->size is 0; set it to sizeof");
         RINGCCL_ASSIGN(CommPin pin, find_communicator(comm, "ringCommGetStats"));
         const ringCommStats_t all = pin->stats();
         const size_t known = std::min(stats->size, sizeof all);

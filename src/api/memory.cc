@@ -23,11 +23,20 @@ UserOp read_scalar(const void* scalar, ringDataType_t type) {
     UserOp op{type, 1.0, 0};
     std::memcpy(&op.bits, scalar, type_size(type));  // little end first, as everything here
     switch (type) {
-        case ringFloat16: op.scalar = half_to_double(static_cast<uint16_t>(op.bits)); break;
-        case ringBfloat16: op.scalar = std::bit_cast<float>(static_cast<uint32_t>(op.bits) << 16); break;
-        case ringFloat32: op.scalar = std::bit_cast<float>(static_cast<uint32_t>(op.bits)); break;
-        case ringFloat64: op.scalar = std::bit_cast<double>(op.bits); break;
-        default: break;
+        case ringFloat16:
+            op.scalar = half_to_double(static_cast<uint16_t>(op.bits));
+            break;
+        case ringBfloat16:
+            op.scalar = std::bit_cast<float>(static_cast<uint32_t>(op.bits) << 16);
+            break;
+        case ringFloat32:
+            op.scalar = std::bit_cast<float>(static_cast<uint32_t>(op.bits));
+            break;
+        case ringFloat64:
+            op.scalar = std::bit_cast<double>(op.bits);
+            break;
+        default:
+            break;
     }
     return op;
 }
@@ -47,7 +56,10 @@ ringResult_t ringCommRegister(ringComm_t comm, void* buffer, size_t bytes, void*
         RINGCCL_ASSIGN(CommPin pin, find_working(comm, "ringCommRegister"));
         if (buffer == nullptr || bytes == 0 || handle == nullptr)
             return failure(ringInvalidArgument, "ringCommRegister: {} must not be {}",
-                           buffer == nullptr ? "buffer" : bytes == 0 ? "bytes" : "handle", bytes == 0 && buffer ? "0" : "NULL");
+                           buffer == nullptr ? "buffer"
+                           : bytes == 0      ? "bytes"
+                                             : "handle",
+                           bytes == 0 && buffer ? "0" : "NULL");
         RINGCCL_ASSIGN(*handle, pin->register_memory(buffer, bytes));
         return {};
     });

@@ -127,10 +127,12 @@ constexpr PlaceVariable kPlaceVariables[] = {
     {"RINGCCL_RANK", "This process's rank. Set it with the next two where no launcher is recognised.", false},
     {"RINGCCL_WORLD_SIZE", "How many ranks the job has.", false},
     {"RINGCCL_ROOT",
-     "Where the ranks meet: host:port or [IPv6 address]:port, the host of rank 0 and a port that is free there. Overrules what a "
+     "Where the ranks meet: host:port or [IPv6 address]:port, the host of rank 0 and a port that is free there. Overrules what "
+     "a "
      "launcher says.",
      false},
-    {"RINGCCL_SECRET", "A passphrase that all ranks share and nobody else knows, from which the job's secret is derived.", true},
+    {"RINGCCL_SECRET", "A passphrase that all ranks share and nobody else knows, from which the job's secret is derived.",
+     true},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -278,7 +279,7 @@ public:
         return *forever;
     }
 
-    Status start(std::unique_ptr<Meeting> meeting) {
+    Status start(std::unique_ptr<Meeting> meeting, const Secret& secret) {
         std::lock_guard lock(mutex_);
         // The user's signal handlers run in the user's threads.
         sigset_t all, before;
@@ -288,11 +289,22 @@ public:
         int error = ::pthread_create(&thread, nullptr, serve, meeting.get());
         ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
         if (error != 0) return system_failure(error, "starting the meeting point's thread");
-        threads_.emplace(meeting.release(), thread);
+        threads_.emplace(meeting.release(), Served{thread, secret});
         return {};
     }
 
+    void await_end(const Secret& secret, Deadline deadline) {
+        std::unique_lock lock(mutex_);
+        ended_.wait_until(lock, deadline.at(), [&] {
+            return std::none_of(threads_.begin(), threads_.end(), [&](auto& entry) { return entry.second.secret == secret; });
+        });
+    }
+
 private:
+    struct Served {
+        pthread_t thread;
+        Secret secret;
+    };
     struct AtExit {
         ~AtExit() { instance().stop_all(); }
     };
@@ -308,27 +320,29 @@ private:
         Registry& registry = instance();
         std::lock_guard lock(registry.mutex_);
         if (registry.threads_.erase(meeting.get()) > 0) ::pthread_detach(::pthread_self());
+        registry.ended_.notify_all();
         meeting.reset();
         return nullptr;
     }
 
     void stop_all() {
         if (owner_ != ::getpid()) return;  // a forked child has none of the threads, and perhaps a locked mutex
-        std::map<Meeting*, pthread_t> threads;
+        std::map<Meeting*, Served> threads;
         {
             std::lock_guard lock(mutex_);
-            for (auto& [meeting, thread] : threads_) meeting->stop();
+            for (auto& [meeting, served] : threads_) meeting->stop();
             threads.swap(threads_);
         }
         timespec limit;
         ::clock_gettime(CLOCK_REALTIME, &limit);
         limit.tv_sec += 1;
-        for (auto& [meeting, thread] : threads) ::pthread_timedjoin_np(thread, nullptr, &limit);
+        for (auto& [meeting, served] : threads) ::pthread_timedjoin_np(served.thread, nullptr, &limit);
     }
 
     const int owner_ = ::getpid();
     std::mutex mutex_;
-    std::map<Meeting*, pthread_t> threads_;
+    std::condition_variable ended_;
+    std::map<Meeting*, Served> threads_;
 };
 
 }  // namespace
@@ -338,8 +352,12 @@ Status start_meeting(Listening listening, const Secret& secret, uint8_t call) {
         // The log and OpenSSL are in use before there is a registry, so at exit the registry goes first.
         log();
         auto meeting = std::make_unique<Meeting>(std::move(listening), secret, call);
-        return Registry::instance().start(std::move(meeting));
+        return Registry::instance().start(std::move(meeting), secret);
     });
+}
+
+void await_meeting_end(const Secret& secret, Deadline deadline) {
+    Registry::instance().await_end(secret, deadline);
 }
 
 }  // namespace ringccl

@@ -2,6 +2,7 @@
 // joining is the first round.
 #pragma once
 
+#include "base/deadline.h"
 #include "base/status.h"
 #include "bootstrap/listening.h"
 #include "bootstrap/secret.h"
@@ -17,5 +18,9 @@ constexpr int meeting_point(uint8_t call) {
 // Serves a meeting on `listening` in a thread of its own, which ends when every rank has joined and closed, or has been told a
 // failure. If nobody ever comes it ends with the process, which it does not hold up.
 Status start_meeting(Listening listening, const Secret& secret, uint8_t call);
+
+// Waits until the meeting of this secret, if this process serves it, has ended: until then others may not have the last answer,
+// and would lose it with the process.
+void await_meeting_end(const Secret& secret, Deadline deadline);
 
 }  // namespace ringccl

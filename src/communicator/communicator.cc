@@ -29,8 +29,7 @@ Communicator::Communicator(int rank, int size, Settings settings)
 Result<std::shared_ptr<Communicator>> Communicator::make(const ringUniqueId& id, int rank, int size, Settings settings) {
     std::shared_ptr<Communicator> comm(new Communicator(rank, size, std::move(settings)));
     const Deadline deadline = Deadline::after(std::chrono::milliseconds(comm->settings_.init_timeout_ms));
-    RINGCCL_ASSIGN(comm->fabric_,
-                   Fabric::build(id, rank, size, comm->settings_, comm->bell_, deadline, comm->health_.stop()));
+    RINGCCL_ASSIGN(comm->fabric_, Fabric::build(id, rank, size, comm->settings_, comm->bell_, deadline, comm->health_.stop()));
     const std::chrono::milliseconds timeout(comm->settings_.timeout_ms);
     comm->wiring_ = comm->fabric_->wiring(timeout, comm->health_.stop());
 
@@ -39,8 +38,8 @@ Result<std::shared_ptr<Communicator>> Communicator::make(const ringUniqueId& id,
     const bool crowded = local_ranks(comm->fabric_->world()) > usable_cpus();
     options.spin = std::chrono::microseconds(comm->settings_.spin_us >= 0 ? comm->settings_.spin_us : crowded ? 0 : 200);
     options.yields = crowded ? 20 : 2;
-    comm->engine_ = std::make_unique<Engine>(comm->fabric_->transports(), comm->bell_, comm->health_, comm->fabric_->stage(),
-                                             options);
+    comm->engine_ =
+        std::make_unique<Engine>(comm->fabric_->transports(), comm->bell_, comm->health_, comm->fabric_->stage(), options);
     return comm;
 }
 
@@ -52,8 +51,10 @@ Communicator::~Communicator() {
     }
     if (!worker_.joinable()) return;
     // A forked child has the object but not the thread.
-    if (in_own_process()) worker_.join();
-    else worker_.detach();
+    if (in_own_process())
+        worker_.join();
+    else
+        worker_.detach();
 }
 
 Status Communicator::usable() const {
@@ -78,7 +79,8 @@ void Communicator::number(Operation& operation) {
 Result<Program*> Communicator::program_for(const Operation& operation, int shift) {
     const Fingerprint& print = operation.print;
     const bool in_place = operation.send == operation.recv && operation.send != nullptr;
-    const Key key{{print.kind, operation.type(), print.op, static_cast<size_t>(print.count), print.root, in_place}, shift,
+    const Key key{{print.kind, operation.type(), print.op, static_cast<size_t>(print.count), print.root, in_place},
+                  shift,
                   operation.peer};
     auto found = programs_.find(key);
     if (found != programs_.end()) return found->second.get();
@@ -124,7 +126,8 @@ Status Communicator::prepare(std::span<const Operation> operations) {
         }
         Task& task = tasks_.emplace_back();
         RINGCCL_ASSIGN(task.program, program_for(operation, pair ? 0 : shift));
-        if (!pair) shift = (shift + static_cast<int>(task.program->runners().size())) % kPeerLane;
+        // By lanes, not by channels: ranks may have different numbers of those.
+        if (!pair) shift = (shift + static_cast<int>(task.program->claims().size())) % kPeerLane;
         task.operation = operation;
         number(task.operation);
         if (pair) task.operation.print.kind = Kind::send;  // both ends show the same fingerprint
@@ -145,7 +148,7 @@ Status Communicator::prepare(std::span<const Operation> operations) {
 
 Status Communicator::execute(std::span<const Operation> operations) {
     held_blocks_.clear();
-    Status status = usable();
+    Status status = health_.good() ? Status{} : health_.first();  // queued before finalize() is still carried out
     if (status.ok()) {
         status = prepare(operations);
         if (status.ok() && !tasks_.empty()) status = engine_->run(tasks_);
@@ -218,8 +221,8 @@ void Communicator::work() {
     }
 }
 
-// Waits until every stream has come to this batch. A stuck stream must not outlive an abort, so the wait looks up regularly; even a
-// failed communicator waits for its turn, or it would pass the turn of work that is still running elsewhere.
+// Waits until every stream has come to this batch. A stuck stream must not outlive an abort, so the wait looks up regularly;
+// even a failed communicator waits for its turn, or it would pass the turn of work that is still running elsewhere.
 Status Communicator::await_turns(const Batch& batch) {
     for (const auto& [stream, ticket] : batch.turns)
         while (!stream->wait_for_turn(ticket, std::chrono::milliseconds(100))) {

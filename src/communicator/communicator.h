@@ -8,8 +8,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <span>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 

@@ -6,6 +6,7 @@
 #include "base/cpus.h"
 #include "base/process.h"
 #include "bootstrap/interfaces.h"
+#include "bootstrap/meeting.h"
 #include "bootstrap/unique_id.h"
 #include "topology/topology.h"
 #include "trace/log.h"
@@ -130,9 +131,9 @@ Status Fabric::agree(Bootstrap& bootstrap, Deadline deadline, const std::atomic<
         }
         std::string reasons;
         for (size_t t = 0; t < choices_.size(); ++t)
-            reasons += fmt::format("; {}: {}", choices_[t]->transport->name(),
-                                   choices_[t]->why_not[r].empty() ? "that rank could not reach this one"
-                                                                   : choices_[t]->why_not[r]);
+            reasons +=
+                fmt::format("; {}: {}", choices_[t]->transport->name(),
+                            choices_[t]->why_not[r].empty() ? "that rank could not reach this one" : choices_[t]->why_not[r]);
         return failure(ringInvalidUsage, "rank {} finds no transport to rank {} among those that RINGCCL_TRANSPORT allows{}",
                        world_.rank, r, reasons);
     }
@@ -141,7 +142,8 @@ Status Fabric::agree(Bootstrap& bootstrap, Deadline deadline, const std::atomic<
         for (int b = 0; b < world_.size; ++b) {
             if (a == b || world_.host[a] != world_.host[b]) continue;
             bool seen = false;
-            for (size_t t = 0; t < choices_.size(); ++t) seen |= choices_[t]->within_host && reached[t][a][b] && reached[t][b][a];
+            for (size_t t = 0; t < choices_.size(); ++t)
+                seen |= choices_[t]->within_host && reached[t][a][b] && reached[t][b][a];
             world_.visible &= seen;
         }
     }
@@ -187,7 +189,8 @@ Result<std::unique_ptr<Fabric>> Fabric::build(const ringUniqueId& id, int rank, 
     const auto meet = [&]() -> Status {
         RINGCCL_TRY(opened);
         RINGCCL_TRY(fabric->read_cards(bootstrap->cards(), settings));
-        RINGCCL_ASSIGN(fabric->stage_, SharedBlock::create("ringccl-stage", static_cast<size_t>(settings.stage_bytes) * kLanes));
+        RINGCCL_ASSIGN(fabric->stage_,
+                       SharedBlock::create("ringccl-stage", static_cast<size_t>(settings.stage_bytes) * kLanes));
         if (size == 1) return {};
         for (auto& choice : fabric->choices_)
             if (choice->p2p != nullptr) choice->p2p->lend_stage(fabric->stage_);
@@ -199,8 +202,13 @@ Result<std::unique_ptr<Fabric>> Fabric::build(const ringUniqueId& id, int rank, 
     };
     if (Status met = meet(); !met.ok()) {
         if (met.code() != ringRemoteError) bootstrap->fail(met, deadline);
+        bootstrap.reset();
+        // Give the bad news a moment to reach the others before this process may end; some may never come for it.
+        await_meeting_end(fabric->secret_, Deadline::after(std::chrono::seconds(1)));
         return met;
     }
+    bootstrap.reset();
+    await_meeting_end(fabric->secret_, deadline);
     for (const std::string& line : fabric->report()) log().info("rank {}: {}", rank, line);
     return fabric;
 }
@@ -253,8 +261,9 @@ std::vector<std::string> Fabric::report() const {
         std::string line = fmt::format("rank {} is reached by {}", r, choice.transport->name());
         if (choice.p2p != nullptr) line += fmt::format(" ({})", choice.p2p->describe(r));
         for (int t = 0; t < chosen_[r]; ++t)
-            line += fmt::format("; not by {}: {}", choices_[t]->transport->name(),
-                                choices_[t]->why_not[r].empty() ? "that rank could not reach this one" : choices_[t]->why_not[r]);
+            line +=
+                fmt::format("; not by {}: {}", choices_[t]->transport->name(),
+                            choices_[t]->why_not[r].empty() ? "that rank could not reach this one" : choices_[t]->why_not[r]);
         lines.push_back(std::move(line));
     }
     return lines;

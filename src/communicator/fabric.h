@@ -18,8 +18,8 @@ namespace ringccl {
 
 class Fabric {
 public:
-    // Joins the meeting of `id`, tries every allowed transport to every rank that it may serve, agrees with the others on one per
-    // pair, and connects the ring neighbours. `settings` takes over what rank 0 decides for all.
+    // Joins the meeting of `id`, tries every allowed transport to every rank that it may serve, agrees with the others on one
+    // per pair, and connects the ring neighbours. `settings` takes over what rank 0 decides for all.
     static Result<std::unique_ptr<Fabric>> build(const ringUniqueId& id, int rank, int size, Settings& settings, Doorbell& bell,
                                                  Deadline deadline, const std::atomic<bool>& stop);
     ~Fabric();
@@ -48,7 +48,7 @@ private:
     Result<std::string> own_card(const Settings& settings) const;
     void model_costs();
 
-    struct Choice;  // a transport with what probing it said
+    struct Choice;                                  // a transport with what probing it said
     std::vector<std::unique_ptr<Choice>> choices_;  // best first
     std::vector<int> chosen_;                       // for each rank, an index into choices_; -1 for this rank
     Secret secret_{};

@@ -33,7 +33,9 @@ void ring(DoorbellWord& word, int eventfd) {
     }
 }
 
-Doorbell::Doorbell() { own_.eventfd = -1; }
+Doorbell::Doorbell() {
+    own_.eventfd = -1;
+}
 
 void Doorbell::live_in(DoorbellWord* word) {
     word_ = word;
@@ -82,6 +84,8 @@ void Doorbell::sleep(std::vector<pollfd>& descriptors, std::chrono::microseconds
     }
 }
 
-void Doorbell::awake() { word_->state.store(DoorbellWord::awake, std::memory_order_relaxed); }
+void Doorbell::awake() {
+    word_->state.store(DoorbellWord::awake, std::memory_order_relaxed);
+}
 
 }  // namespace ringccl

@@ -51,7 +51,7 @@ void Engine::start(Task& task) {
     task.left = runners.size();
     // Channels of one task on one lane share the lane's scratch: a piece each.
     size_t needed[kLanes] = {}, used[kLanes] = {};
-    for (Runner& runner : runners) needed[runner.lane()] += runner.scratch_bytes(task.program->arithmetic().element);
+    for (Runner& runner : runners) needed[runner.lane()] += runner.scratch_bytes(task.program->arithmetic());
     std::byte* memory[kLanes] = {};
     for (int lane = 0; lane < kLanes; ++lane)
         if (needed[lane] != 0) memory[lane] = scratch(lane, needed[lane]);
@@ -59,7 +59,7 @@ void Engine::start(Task& task) {
     for (Runner& runner : runners) {
         const int lane = runner.lane();
         runner.start(task.binding, task.program->arithmetic(), stages_[lane], memory[lane] + used[lane]);
-        used[lane] += runner.scratch_bytes(task.program->arithmetic().element);
+        used[lane] += runner.scratch_bytes(task.program->arithmetic());
         active_.push_back({&runner, index});
     }
 }
@@ -70,10 +70,18 @@ bool Engine::advance(std::vector<Task>& tasks, Status& status) {
     for (size_t i = 0; i < active_.size();) {
         const auto [runner, index] = active_[i];
         switch (runner->advance()) {
-            case Runner::State::failed: status = runner->status(); return true;
-            case Runner::State::idle: ++i; continue;
-            case Runner::State::moved: moved = true; ++i; continue;
-            case Runner::State::done: break;
+            case Runner::State::failed:
+                status = runner->status();
+                return true;
+            case Runner::State::idle:
+                ++i;
+                continue;
+            case Runner::State::moved:
+                moved = true;
+                ++i;
+                continue;
+            case Runner::State::done:
+                break;
         }
         moved = true;
         active_.erase(active_.begin() + static_cast<ptrdiff_t>(i));
@@ -142,11 +150,13 @@ Status Engine::late(const std::vector<Task>& tasks) const {
     std::sort(missing.begin(), missing.end());
     missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
     const Fingerprint& print = tasks[active_.front().task].operation.print;
-    const std::string whom = missing.empty() ? std::string("a peer to take what it was sent")
-                                             : fmt::format("rank{} {}", missing.size() > 1 ? "s" : "", fmt::join(missing, ", "));
-    return failure(ringTimeout, "{} (operation {}) has not moved for {} ms, waiting for {}; are all ranks alive and making the "
-                   "same call? RINGCCL_TIMEOUT_MS sets the limit", kind_name(print.kind), print.sequence,
-                   options_.timeout.count(), whom);
+    const std::string whom = missing.empty()
+                                 ? std::string("a peer to take what it was sent")
+                                 : fmt::format("rank{} {}", missing.size() > 1 ? "s" : "", fmt::join(missing, ", "));
+    return failure(ringTimeout,
+                   "{} (operation {}) has not moved for {} ms, waiting for {}; are all ranks alive and making the "
+                   "same call? RINGCCL_TIMEOUT_MS sets the limit",
+                   kind_name(print.kind), print.sequence, options_.timeout.count(), whom);
 }
 
 }  // namespace ringccl

@@ -19,9 +19,9 @@ struct Task {
     Operation operation;
     Binding binding;
     // Filled by the engine.
-    size_t waits_for = 0;              // earlier tasks of the batch that hold one of its links
-    std::vector<size_t> followed_by;   // later tasks that wait for this one
-    size_t left = 0;                   // runners that are not done
+    size_t waits_for = 0;             // earlier tasks of the batch that hold one of its links
+    std::vector<size_t> followed_by;  // later tasks that wait for this one
+    size_t left = 0;                  // runners that are not done
 };
 
 class Engine {
@@ -58,8 +58,8 @@ private:
     const Health& health_;
     Options options_;
     std::shared_ptr<SharedBlock> stage_block_;
-    std::vector<Stage> stages_;                         // one per lane
-    std::vector<std::vector<std::byte>> scratches_;     // per lane, grown on demand
+    std::vector<Stage> stages_;                      // one per lane
+    std::vector<std::vector<std::byte>> scratches_;  // per lane, grown on demand
     std::vector<Active> active_;
     const Task* tasks_begin_ = nullptr;  // of the batch that runs
     std::vector<pollfd> descriptors_;

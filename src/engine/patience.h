@@ -1,5 +1,5 @@
-// How to wait: poll for a while, then let others have the CPU, then sleep. Polling pays only while the rank waited for is running
-// on another CPU; with more ranks than CPUs it keeps that very rank from running, so then we yield at once.
+// How to wait: poll for a while, then let others have the CPU, then sleep. Polling pays only while the rank waited for is
+// running on another CPU; with more ranks than CPUs it keeps that very rank from running, so then we yield at once.
 #pragma once
 
 #include <chrono>

@@ -5,8 +5,8 @@
 namespace ringccl {
 namespace {
 
-// Bytes of a slice on every rank alike: as large as the stage allows for this plan's burst, small enough that a chunk is at least
-// two slices (one travels while the other is combined), but not so small that headers and wake-ups weigh.
+// Bytes of a slice on every rank alike: as large as the stage allows for this plan's burst, small enough that a chunk is at
+// least two slices (one travels while the other is combined), but not so small that headers and wake-ups weigh.
 size_t slice_elements(size_t count, size_t element, size_t slice_bytes, size_t stage_bytes, int burst) {
     constexpr size_t kWorthSplitting = size_t{64} << 10;
     const size_t room = stage_bytes / (kWindowSlices * (static_cast<size_t>(burst) + 1) + 1);
@@ -79,8 +79,9 @@ Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& sh
         }
         program->runners_.emplace_back(std::move(steps), std::move(sinks), lane);
         // Point-to-point calls to different peers, or in different directions, do not wait for each other.
-        const uint64_t claim = pair ? (uint64_t{1} << 40) + static_cast<uint64_t>(peers.front()) * 2 + (shape.kind == Kind::recv)
-                                    : static_cast<uint64_t>(lane);
+        const uint64_t claim = pair
+                                   ? (uint64_t{1} << 40) + static_cast<uint64_t>(peers.front()) * 2 + (shape.kind == Kind::recv)
+                                   : static_cast<uint64_t>(lane);
         if (std::find(program->claims_.begin(), program->claims_.end(), claim) == program->claims_.end())
             program->claims_.push_back(claim);
     }

@@ -25,13 +25,13 @@ size_t Runner::largest_slice(size_t element) const {
     return (most + Stage::kAlign - 1) / Stage::kAlign * Stage::kAlign;
 }
 
-// One slice for a scaled or forwarded value, then a landing for every source and slice of a window; nothing where every step puts
-// what it takes straight into the caller's buffer or offers what stands there.
-size_t Runner::scratch_bytes(size_t element) const {
-    const bool direct = std::all_of(steps_.begin(), steps_.end(), [](const BoundStep& s) {
-        return !s.reduce && (s.sources.empty() ? s.local.buffer != Buffer::none : s.dest.exists());
-    });
-    return direct ? 0 : (1 + most_sources() * kWindowSlices) * largest_slice(element);
+// One slice for a scaled or forwarded value, then a landing for every source and slice of a window; nothing where every step
+// puts what it takes straight into the caller's buffer or offers what stands there unchanged.
+size_t Runner::scratch_bytes(const Arithmetic& arithmetic) const {
+    const bool direct = arithmetic.scale == nullptr && std::all_of(steps_.begin(), steps_.end(), [](const BoundStep& s) {
+                            return !s.reduce && (s.sources.empty() ? s.local.buffer != Buffer::none : s.dest.exists());
+                        });
+    return direct ? 0 : (1 + most_sources() * kWindowSlices) * largest_slice(arithmetic.element);
 }
 
 void Runner::start(const Binding& binding, const Arithmetic& arithmetic, Stage& stage, std::byte* scratch) {
@@ -141,9 +141,13 @@ bool Runner::take_sources() {
     for (; viewed_ < s.sources.size(); ++viewed_) {
         View& view = views_[viewed_];
         switch (s.sources[viewed_]->take(view)) {
-            case RecvLink::Taken::nothing: return false;
-            case RecvLink::Taken::broken: status_ = s.sources[viewed_]->status(); return false;
-            case RecvLink::Taken::slice: break;
+            case RecvLink::Taken::nothing:
+                return false;
+            case RecvLink::Taken::broken:
+                status_ = s.sources[viewed_]->status();
+                return false;
+            case RecvLink::Taken::slice:
+                break;
         }
         if (view.print != binding_->operation->print || view.bytes != bytes) {
             status_ = disagreement(s.source_ranks[viewed_], view);
@@ -169,8 +173,8 @@ bool Runner::carry_out(Span span) {
     }
 
     // Only its own operand, unchanged: nothing to compute before offering.
-    const bool publishes = s.sources.empty() && !s.dest.exists() && !s.finish &&
-                           (arithmetic_->scale == nullptr || s.local.buffer != Buffer::send);
+    const bool publishes =
+        s.sources.empty() && !s.dest.exists() && !s.finish && (arithmetic_->scale == nullptr || s.local.buffer != Buffer::send);
     const Region& region = publishes ? s.local : s.dest;
     std::byte* home = region.exists() ? local_memory(region, span.begin) : nullptr;
 
@@ -262,9 +266,10 @@ Status Runner::disagreement(int source, const View& view) const {
     const Fingerprint& mine = binding_->operation->print;
     const Fingerprint& theirs = view.print;
     const auto differ = [&](const char* field, auto ours, auto other) {
-        return failure(ringMismatch, "the ranks call different things: {} is {} on this rank but {} on rank {} (operation {}: "
-                       "{} here, {} there)", field, ours, other, source, mine.sequence, kind_name(mine.kind),
-                       kind_name(theirs.kind));
+        return failure(ringMismatch,
+                       "the ranks call different things: {} is {} on this rank but {} on rank {} (operation {}: "
+                       "{} here, {} there)",
+                       field, ours, other, source, mine.sequence, kind_name(mine.kind), kind_name(theirs.kind));
     };
     if (mine.kind != theirs.kind) return differ("the operation", kind_name(mine.kind), kind_name(theirs.kind));
     if (mine.sequence != theirs.sequence) return differ("the number of calls made so far", mine.sequence, theirs.sequence);
@@ -273,8 +278,8 @@ Status Runner::disagreement(int source, const View& view) const {
     if (mine.op != theirs.op) return differ("the op", op_name(mine.op), op_name(theirs.op));
     if (mine.count != theirs.count) return differ("the count", mine.count, theirs.count);
     if (mine.root != theirs.root) return differ("the root", mine.root, theirs.root);
-    return failure(ringInternalError, "rank {} sent a slice of {} bytes where {} expects another size: different plans",
-                   source, view.bytes, kind_name(mine.kind));
+    return failure(ringInternalError, "rank {} sent a slice of {} bytes where {} expects another size: different plans", source,
+                   view.bytes, kind_name(mine.kind));
 }
 
 }  // namespace ringccl

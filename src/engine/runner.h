@@ -1,5 +1,5 @@
-// Runs one channel of a plan: for each phase, for each window, for each step, for each slice: take, combine, put, offer. advance()
-// does what can be done now and never waits.
+// Runs one channel of a plan: for each phase, for each window, for each step, for each slice: take, combine, put, offer.
+// advance() does what can be done now and never waits.
 //
 // Where a result goes, and how often its bytes are touched, is decided per slice from what the sinks' links can take:
 //   - a slice small enough to travel inside a message is offered from anywhere, and free at once;
@@ -19,10 +19,10 @@ namespace ringccl {
 
 // The kernels of one operation.
 struct Arithmetic {
-    size_t element = 1;               // bytes
-    ReduceKernel combine = nullptr;   // a step that reduces
-    ReduceKernel finish = nullptr;    // the same where the result is final
-    ReduceKernel scale = nullptr;     // premul: what an input goes through first
+    size_t element = 1;              // bytes
+    ReduceKernel combine = nullptr;  // a step that reduces
+    ReduceKernel finish = nullptr;   // the same where the result is final
+    ReduceKernel scale = nullptr;    // premul: what an input goes through first
     int divisor = 1;
 };
 
@@ -41,11 +41,11 @@ struct BoundStep {
     std::vector<RecvLink*> sources;
     std::vector<int> source_ranks;
     std::vector<SendLink*> sinks;
-    std::vector<size_t> holds;   // for each sink, its place in Runner::holds_
-    size_t inline_bytes = 0;     // the largest slice that every sink's link copies
-    size_t local_place = 0;      // of the local operand among the operands, in rank order
-    size_t count = 0;            // elements
-    size_t slice = 1;            // elements
+    std::vector<size_t> holds;  // for each sink, its place in Runner::holds_
+    size_t inline_bytes = 0;    // the largest slice that every sink's link copies
+    size_t local_place = 0;     // of the local operand among the operands, in rank order
+    size_t count = 0;           // elements
+    size_t slice = 1;           // elements
     Region local, dest;
     int phase = 0;
     bool reduce = false, finish = false, stage = false;
@@ -62,7 +62,7 @@ public:
     size_t most_sources() const;
 
     // `scratch` serves landings and scaled inputs: scratch_bytes() of it.
-    size_t scratch_bytes(size_t element) const;
+    size_t scratch_bytes(const Arithmetic& arithmetic) const;
     void start(const Binding& binding, const Arithmetic& arithmetic, Stage& stage, std::byte* scratch);
     State advance();
     // What went wrong, after `failed`.
@@ -109,12 +109,12 @@ private:
     Stage* stage_ = nullptr;
     std::byte* scratch_ = nullptr;
 
-    size_t largest_slice_ = 0;  // bytes, rounded up to Stage::kAlign
+    size_t largest_slice_ = 0;                // bytes, rounded up to Stage::kAlign
     size_t phase_begin_ = 0, phase_end_ = 0;  // steps of the current phase
     size_t phase_windows_ = 0;
     size_t step_ = 0, window_ = 0, slice_ = 0;
-    size_t slices_ = 0;   // of the current step in the current window
-    size_t viewed_ = 0;   // sources of the current slice that have been taken
+    size_t slices_ = 0;  // of the current step in the current window
+    size_t viewed_ = 0;  // sources of the current slice that have been taken
     bool running_ = false;
     Status status_;
 };

@@ -1,5 +1,6 @@
-// Library memory in which results wait until the peers they were offered to have taken them. One ring of bytes per lane: slices are
-// placed one behind the other and freed in the same order, so a slice outlives the operation that made it without anybody waiting.
+// Library memory in which results wait until the peers they were offered to have taken them. One ring of bytes per lane: slices
+// are placed one behind the other and freed in the same order, so a slice outlives the operation that made it without anybody
+// waiting.
 #pragma once
 
 #include <cstddef>

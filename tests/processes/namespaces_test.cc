@@ -46,38 +46,38 @@ protected:
 };
 
 TEST_F(Namespaces, OverTcp) {
-    on_both("ip addr add 10.77.0.{}/24 dev eth0");
+    on_both("ip addr add 10.77.0.{0}/24 dev eth0");
     run({.size = 4, .transport = "tcp"});
 }
 
 // Whether the library finds out by itself: shared memory within a host, TCP between them.
 TEST_F(Namespaces, ByThemselves) {
-    on_both("ip addr add 10.77.0.{}/24 dev eth0");
+    on_both("ip addr add 10.77.0.{0}/24 dev eth0");
     run({.size = 4});
     run({.size = 4, .algorithm = "hierarchical"});
 }
 
 // One kernel, so one boot id; yet unix sockets do not reach across. A probe finds that out, not a name.
 TEST_F(Namespaces, SameKernelButApart) {
-    on_both("ip addr add 10.77.0.{}/24 dev eth0");
+    on_both("ip addr add 10.77.0.{0}/24 dev eth0");
     run({.size = 4}, false);
 }
 
 TEST_F(Namespaces, Ipv6Only) {
-    on_both("ip -4 addr flush dev lo; ip -6 addr add fd77::{}/64 dev eth0 nodad");
+    on_both("ip -4 addr flush dev lo; ip -6 addr add fd77::{0}/64 dev eth0 nodad");
     run({.size = 4});
     run({.size = 2, .transport = "tcp"});
 }
 
 // Both hosts have the same address besides the good one, as every container host does. Dialling it reaches oneself or nobody.
 TEST_F(Namespaces, AddressesThatLeadNowhere) {
-    on_both("ip addr add 172.17.0.1/16 dev lo; ip addr add 10.77.0.{}/24 dev eth0; ip addr add 192.168.{}.9/24 dev eth0");
+    on_both("ip addr add 172.17.0.1/16 dev lo; ip addr add 10.77.0.{0}/24 dev eth0; ip addr add 192.168.{0}.9/24 dev eth0");
     run({.size = 4});
 }
 
 // The interface can be chosen by name and by network; one that does not exist is refused by name.
 TEST_F(Namespaces, ChosenInterface) {
-    on_both("ip addr add 10.77.0.{}/24 dev eth0; ip addr add 10.78.0.{}/24 dev eth0");
+    on_both("ip addr add 10.77.0.{0}/24 dev eth0; ip addr add 10.78.0.{0}/24 dev eth0");
     for (const char* wish : {"eth", "=eth0", "10.78.0.0/16", "^lo"}) {
         SCOPED_TRACE(wish);
         ScopedEnv env = {{"RINGCCL_INTERFACE", wish}};

@@ -23,12 +23,17 @@ void PrintTo(const Choice& choice, std::ostream* out) {
     *out << choice.algorithm << " " << choice.place.size;
 }
 
+// An odd world and a power of two on every path; two and five where it costs little. "direct" is oneshot or twoshot, so once is
+// enough.
 std::vector<Choice> choices() {
     std::vector<Choice> all;
-    for (const char* algorithm : {"ring", "direct", "oneshot", "twoshot", "doubling", "tree", "star", "hierarchical"})
-        for (const Path& path : {kPointer, kMemfd, kCma, kTcp})
-            for (int size : {2, 3, 5, 8})
-                if (path.cma == false || size == 3) all.push_back({algorithm, {path, size}});
+    for (const char* algorithm : {"ring", "oneshot", "twoshot", "doubling", "tree", "star", "hierarchical"}) {
+        for (int size : {2, 3, 5, 8}) all.push_back({algorithm, {kPointer, size}});
+        for (const Path& path : {kMemfd, kTcp})
+            for (int size : {3, 8}) all.push_back({algorithm, {path, size}});
+        all.push_back({algorithm, {kCma, 3}});
+    }
+    all.push_back({"direct", {kMemfd, 3}});
     return all;
 }
 
@@ -44,7 +49,7 @@ TEST_P(Algorithms, AreExact) {
         for (size_t count : {size_t(0), size_t(1), size_t(5), size_t(64), size_t(1025), size_t(100003)}) {
             if (quick() && count > 1025) continue;
             for (bool in_place : {false, true}) {
-                for (Op op : {Op::sum, Op::avg, Op::prod, Op::min, Op::premul})
+                for (Op op : {Op::sum, Op::avg, Op::premul})
                     for (ringDataType_t type : {ringFloat32, ringInt32, ringBfloat16})
                         for (Kind kind : kReductions)
                             if (Verdict v = run_case(me, {.kind = kind,

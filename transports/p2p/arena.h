@@ -7,8 +7,8 @@
 //       fetches         whether this rank has proved that it can read the peer's memory by process_vm_readv
 //       outbox          kLinkDepth entries that this rank fills for the peer (this rank is the sender)
 //
-// An entry is two cache lines; a payload of up to kInlineBytes lies in it, the first of them in the same line as the number that
-// announces it, so that the smallest messages cost one transfer of one line.
+// An entry is two cache lines; a payload of up to kInlineBytes lies in it, the first of them in the same line as the number
+// that announces it, so that the smallest messages cost one transfer of one line.
 #pragma once
 
 #include <atomic>

@@ -55,7 +55,9 @@ P2pRecvLink::P2pRecvLink(P2pTransport& transport, Peer& peer, int lane)
       outbox_(peer.arena.outbox(transport.rank(), lane)),
       counter_(transport.arena().released(peer.rank, lane)) {}
 
-void P2pRecvLink::post(std::byte* landing, size_t bytes) { posts_[posted_++ % kLinkDepth] = {landing, bytes}; }
+void P2pRecvLink::post(std::byte* landing, size_t bytes) {
+    posts_[posted_++ % kLinkDepth] = {landing, bytes};
+}
 
 RecvLink::Taken P2pRecvLink::take(View& view) {
     if (taken_ == posted_) return Taken::nothing;
@@ -74,8 +76,12 @@ RecvLink::Taken P2pRecvLink::take(View& view) {
 
 RecvLink::Taken P2pRecvLink::locate(const Entry& entry, View& view) {
     switch (entry.form) {
-        case Entry::Form::inside: view.data = entry.inside; return Taken::slice;
-        case Entry::Form::pointer: view.data = reinterpret_cast<const std::byte*>(entry.place.where); return Taken::slice;
+        case Entry::Form::inside:
+            view.data = entry.inside;
+            return Taken::slice;
+        case Entry::Form::pointer:
+            view.data = reinterpret_cast<const std::byte*>(entry.place.where);
+            return Taken::slice;
         case Entry::Form::block: {
             const MappedBlock* block = transport_.find(peer_, entry.place.block, status_);
             if (!status_.ok()) return Taken::broken;

@@ -1,5 +1,5 @@
-// Links through shared memory. The sender writes an entry into its outbox and, for a payload that does not fit inside, says where
-// it stands; the receiver reads it there and moves its `released` counter.
+// Links through shared memory. The sender writes an entry into its outbox and, for a payload that does not fit inside, says
+// where it stands; the receiver reads it there and moves its `released` counter.
 #pragma once
 
 #include <array>

@@ -38,7 +38,8 @@ Result<std::unique_ptr<P2pTransport>> P2pTransport::open(const Secret& secret, i
     p2p->send_links_.resize(static_cast<size_t>(size) * kLanes);
     p2p->recv_links_.resize(static_cast<size_t>(size) * kLanes);
     if (p2p->fetching_) {
-        // Under Yama's restricted mode a process may be read by strangers only if it says so; ranks are not each other's parents.
+        // Under Yama's restricted mode a process may be read by strangers only if it says so; ranks are not each other's
+        // parents.
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     }
     return p2p;
@@ -162,8 +163,9 @@ void P2pTransport::prove_fetching(Peer& peer, const json& card) {
     const iovec there{reinterpret_cast<void*>(card.at("word_at").get<uint64_t>()), sizeof word};
     const ssize_t got = process_vm_readv(peer.pid, &here, 1, &there, 1, 0);
     const bool proved = got == sizeof word && word == card.at("word").get<uint64_t>();
-    if (!proved) log().info("rank {} cannot read rank {}'s memory by process_vm_readv: {}", rank_, peer.rank,
-                            got < 0 ? std::strerror(errno) : "another process answers to its pid");
+    if (!proved)
+        log().info("rank {} cannot read rank {}'s memory by process_vm_readv: {}", rank_, peer.rank,
+                   got < 0 ? std::strerror(errno) : "another process answers to its pid");
     arena_.fetches(peer.rank)->store(proved, std::memory_order_release);
 }
 
@@ -257,15 +259,18 @@ void P2pTransport::count_sent(size_t bytes) {
     counters_.bytes_sent += bytes + kHeaderBytes;
 }
 
-void P2pTransport::count_received(size_t bytes) { counters_.bytes_received += bytes + kHeaderBytes; }
+void P2pTransport::count_received(size_t bytes) {
+    counters_.bytes_received += bytes + kHeaderBytes;
+}
 
 std::string P2pTransport::describe(int peer_rank) const {
     const Peer& peer = peers_[peer_rank];
     if (!peer.reached) return "not reached";
     if (peer.same_process) return "the same process: memory is read where it stands";
     const bool fetches = arena_.fetches(peer_rank)->load() != 0;
-    return fetches ? fmt::format("shared memory; other memory is fetched by process_vm_readv from {} bytes up", fetch_min_bytes_)
-                   : std::string("shared memory; other memory is copied through it");
+    return fetches
+               ? fmt::format("shared memory; other memory is fetched by process_vm_readv from {} bytes up", fetch_min_bytes_)
+               : std::string("shared memory; other memory is copied through it");
 }
 
 }  // namespace ringccl
