@@ -5,6 +5,8 @@
 
 #include <asio/ip/tcp.hpp>
 
+#include "trace/log.h"
+
 namespace ringccl {
 namespace {
 
@@ -15,23 +17,26 @@ constexpr int kBacklog = 4096;
 
 Result<Listening::Socket> listen_at(const asio::ip::address& address, uint16_t& port) {
     tcp::endpoint at(address, port);
-    auto place = [&] {
-        return address.is_unspecified() ? fmt::format("port {}", port) : fmt::format("{}:{}", address.to_string(), port);
+    // errno is read before the address is put into words, which may change it.
+    auto failed = [&](const char* call, int error) {
+        return system_failure(error, "{} {}", call,
+                              address.is_unspecified() ? fmt::format("port {}", port)
+                                                       : fmt::format("{}:{}", address.to_string(), port));
     };
     Listening::Socket socket{Fd(::socket(at.data()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
                              address.is_v6()};
-    if (!socket.fd) return system_failure(errno, "socket to listen on {}", place());
+    if (!socket.fd) return failed("socket to listen on", errno);
     int fd = socket.fd.get();
     int yes = 1, v6only = address.is_v6() && !address.is_unspecified();
     // Connections of an earlier job in TIME_WAIT do not block a fixed port.
     ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (address.is_v6()) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, sizeof v6only);
-    if (::bind(fd, at.data(), static_cast<socklen_t>(at.size())) != 0) return system_failure(errno, "bind to {}", place());
-    if (::listen(fd, kBacklog) != 0) return system_failure(errno, "listen on {}", place());
+    if (::bind(fd, at.data(), static_cast<socklen_t>(at.size())) != 0) return failed("bind to", errno);
+    if (::listen(fd, kBacklog) != 0) return failed("listen on", errno);
 
     tcp::endpoint bound;
     socklen_t bytes = static_cast<socklen_t>(bound.capacity());
-    if (::getsockname(fd, bound.data(), &bytes) != 0) return system_failure(errno, "getsockname of {}", place());
+    if (::getsockname(fd, bound.data(), &bytes) != 0) return failed("getsockname of", errno);
     port = bound.port();
     return socket;
 }
@@ -51,17 +56,24 @@ Result<Listening> Listening::open(const Settings& settings, uint16_t port) {
         if (!socket.ok()) return socket.status();
         listening.sockets_.push_back(socket.take());
     }
+    Status unusable;
     for (const Interface& one : chosen) {
         if (!settings.interface.empty()) {
             asio::error_code unknown_scope;
             auto address = asio::ip::make_address(one.address, unknown_scope);
             // The first socket chooses the port and the others follow, since an id has room for one port only.
             auto socket = listen_at(address, port);
-            if (!socket.ok()) return socket.status();
+            if (!socket.ok()) {
+                // A new IPv6 address cannot be used until the kernel knows it to be unique (RFC 4862, 5.4); others can.
+                log().info("not listening: {}", socket.status().text());
+                unusable = socket.status();
+                continue;
+            }
             listening.sockets_.push_back(socket.take());
         }
         listening.endpoints_.push_back({one.address, port});
     }
+    if (listening.sockets_.empty()) return unusable;
     listening.interfaces_ = std::move(chosen);
     return listening;
 }

@@ -93,17 +93,17 @@ void fork_processes(int count, const std::function<Verdict(int)>& body, int seco
 void run_processes(const WorldOptions& options, const Body& body, const std::function<Verdict(int)>& prepare) {
     std::vector<Pipe> pipes(options.size);
     fork_processes(options.size, [&](int rank) {
-        if (prepare)
-            if (Verdict prepared = prepare(rank); !prepared) return prepared;
-        ringUniqueId id;
+        Verdict ready = prepare ? prepare(rank) : good();
+        ringUniqueId id{};
         if (rank == 0) {
-            if (Verdict v = worked(ringGetUniqueId(&id), "ringGetUniqueId"); !v) return v;
+            if (ready) ready = worked(ringGetUniqueId(&id), "ringGetUniqueId");
+            // An id of zeros tells the others that there is none; they must not wait for it.
             for (Pipe& pipe : pipes)
                 if (write(pipe.write.get(), &id, sizeof(id)) != sizeof(id)) return bad("cannot hand out the id");
-        } else {
-            for (Pipe& pipe : pipes) pipe.write.reset();  // so that rank 0's death ends the read below
-            if (read(pipes[rank].read.get(), &id, sizeof(id)) != sizeof(id)) return bad("rank 0 gave no id");
+        } else if (ready && read(pipes[rank].read.get(), &id, sizeof(id)) != sizeof(id)) {
+            ready = bad("rank 0 gave no id");
         }
+        if (!ready) return ready;
         pipes.clear();
         ringConfig_t config = options.config();
         Member me{nullptr, rank, options.size};
