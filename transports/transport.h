@@ -18,7 +18,7 @@
 
 #include "base/deadline.h"
 #include "base/status.h"
-#include "communicator/operation.h"
+#include "base/operation.h"
 #include "device/shared_block.h"
 
 namespace ringccl {

@@ -177,6 +177,8 @@ RINGCCL_API const char* ringGetLastError(ringComm_t comm);
 
 #define RINGCCL_SPLIT_NOCOLOR (-1)
 
+/* A derived communicator is independent of the one it came from: either may be destroyed first. */
+
 /* Divides comm: ranks that give the same color (>= 0) become one new communicator, ordered by key, then by old rank. A rank
  * that gives RINGCCL_SPLIT_NOCOLOR gets *newComm = NULL. Collective over comm, blocking. config NULL: comm's own.
  * ringInvalidArgument: newComm NULL, color < -1. Else as ringCommInitRankConfig. */

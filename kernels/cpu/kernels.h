@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "communicator/operation.h"
+#include "base/operation.h"
 
 namespace ringccl {
 

@@ -88,7 +88,7 @@ Status resolve_op(const Call& call, const Communicator& comm, Operation& operati
         default:
             break;
     }
-    const auto made = comm.find_op(call.op);
+    const auto made = comm.ops().find(call.op);
     if (!made)
         return failure(ringInvalidArgument, "{}: op {} is neither one of ringSum .. ringAvg nor made by this communicator",
                        call.name, call.op);
@@ -159,16 +159,21 @@ Result<Settings> settings_for(const char* caller, const ringConfig_t* config, co
     if (known.deviceKind != ringDeviceHost)
         return failure(ringInvalidArgument, "{}: config.deviceKind {} is not a device; see ringDeviceKind_t", caller,
                        known.deviceKind);
-    const auto set = [&](const char* name, const std::string& value) -> Status {
-        for (const Knob& knob : knobs())
-            if (std::strcmp(knob.name, name) == 0) return set_knob(settings, knob, value);
-        return failure(ringInternalError, "{}: there is no setting {}", caller, name);
+    const auto set = [&](const char* field, const char* knob_name, const std::string& value) -> Status {
+        for (const Knob& knob : knobs()) {
+            if (std::strcmp(knob.name, knob_name) != 0) continue;
+            const Status done = set_knob(settings, knob, value);
+            if (done.ok()) return done;
+            return failure(ringInvalidArgument, "{}: config.{} follows the rules of a setting: {}", caller, field, done.text());
+        }
+        return failure(ringInternalError, "{}: there is no setting {}", caller, knob_name);
     };
-    if (known.timeoutMs != -1) RINGCCL_TRY(set("RINGCCL_TIMEOUT_MS", std::to_string(known.timeoutMs)));
-    if (known.initTimeoutMs != -1) RINGCCL_TRY(set("RINGCCL_INIT_TIMEOUT_MS", std::to_string(known.initTimeoutMs)));
-    if (known.transport != nullptr) RINGCCL_TRY(set("RINGCCL_TRANSPORT", known.transport));
-    if (known.algorithm != nullptr) RINGCCL_TRY(set("RINGCCL_ALGORITHM", known.algorithm));
-    if (known.interface != nullptr) RINGCCL_TRY(set("RINGCCL_INTERFACE", known.interface));
+    if (known.timeoutMs != -1) RINGCCL_TRY(set("timeoutMs", "RINGCCL_TIMEOUT_MS", std::to_string(known.timeoutMs)));
+    if (known.initTimeoutMs != -1)
+        RINGCCL_TRY(set("initTimeoutMs", "RINGCCL_INIT_TIMEOUT_MS", std::to_string(known.initTimeoutMs)));
+    if (known.transport != nullptr) RINGCCL_TRY(set("transport", "RINGCCL_TRANSPORT", known.transport));
+    if (known.algorithm != nullptr) RINGCCL_TRY(set("algorithm", "RINGCCL_ALGORITHM", known.algorithm));
+    if (known.interface != nullptr) RINGCCL_TRY(set("interface", "RINGCCL_INTERFACE", known.interface));
     return settings;
 }
 

@@ -60,7 +60,7 @@ ringResult_t ringCommRegister(ringComm_t comm, void* buffer, size_t bytes, void*
                            : bytes == 0      ? "bytes"
                                              : "handle",
                            bytes == 0 && buffer ? "0" : "NULL");
-        RINGCCL_ASSIGN(*handle, pin->register_memory(buffer, bytes));
+        *handle = pin->registrations().add(buffer, bytes);
         return {};
     });
 }
@@ -68,7 +68,7 @@ ringResult_t ringCommRegister(ringComm_t comm, void* buffer, size_t bytes, void*
 ringResult_t ringCommDeregister(ringComm_t comm, void* handle) {
     return entry("ringCommDeregister", [&]() -> Status {
         RINGCCL_ASSIGN(CommPin pin, find_communicator(comm, "ringCommDeregister"));
-        return pin->deregister_memory(handle);
+        return pin->registrations().remove(handle);
     });
 }
 
@@ -79,7 +79,7 @@ ringResult_t ringRedOpCreatePreMulSum(ringRedOp_t* op, const void* scalar, ringD
             return failure(ringInvalidArgument, "ringRedOpCreatePreMulSum: {} is NULL", op == nullptr ? "op" : "scalar");
         if (type_size(type) == 0)
             return failure(ringInvalidArgument, "ringRedOpCreatePreMulSum: {} is not a data type", static_cast<int>(type));
-        RINGCCL_ASSIGN(const int made, pin->add_op(read_scalar(scalar, type)));
+        RINGCCL_ASSIGN(const int made, pin->ops().add(read_scalar(scalar, type)));
         *op = static_cast<ringRedOp_t>(made);
         return {};
     });
@@ -88,6 +88,6 @@ ringResult_t ringRedOpCreatePreMulSum(ringRedOp_t* op, const void* scalar, ringD
 ringResult_t ringRedOpDestroy(ringRedOp_t op, ringComm_t comm) {
     return entry("ringRedOpDestroy", [&]() -> Status {
         RINGCCL_ASSIGN(CommPin pin, find_communicator(comm, "ringRedOpDestroy"));
-        return pin->remove_op(op);
+        return pin->ops().remove(op);
     });
 }

@@ -9,20 +9,6 @@
 
 namespace ringccl {
 
-namespace {
-// Shapes whose programs are kept. A training job has a few dozen; a caller whose counts never repeat must not eat memory.
-constexpr size_t kKeptPrograms = 512;
-}  // namespace
-
-size_t Communicator::KeyHash::operator()(const Key& key) const {
-    uint64_t hash = key.shape.count * 0x9e3779b97f4a7c15u;
-    hash ^= (static_cast<uint64_t>(key.shape.kind) << 8 | static_cast<uint64_t>(key.shape.type)) << 8 |
-            static_cast<uint64_t>(key.shape.op);
-    hash ^= static_cast<uint64_t>(key.shape.root) << 32 ^ static_cast<uint64_t>(key.shift) << 24 ^
-            static_cast<uint64_t>(key.peer) << 40;
-    return hash * 0x9e3779b97f4a7c15u >> 7;
-}
-
 Communicator::Communicator(int rank, int size, Settings settings)
     : rank_(rank), size_(size), settings_(std::move(settings)), sends_(size), recvs_(size) {}
 
@@ -31,7 +17,8 @@ Result<std::shared_ptr<Communicator>> Communicator::make(const ringUniqueId& id,
     const Deadline deadline = Deadline::after(std::chrono::milliseconds(comm->settings_.init_timeout_ms));
     RINGCCL_ASSIGN(comm->fabric_, Fabric::build(id, rank, size, comm->settings_, comm->bell_, deadline, comm->health_.stop()));
     const std::chrono::milliseconds timeout(comm->settings_.timeout_ms);
-    comm->wiring_ = comm->fabric_->wiring(timeout, comm->health_.stop());
+    comm->programs_ =
+        std::make_unique<Programs>(*comm->fabric_, comm->fabric_->wiring(timeout, comm->health_.stop()), comm->settings_);
 
     Engine::Options options;
     options.timeout = timeout;
@@ -76,24 +63,6 @@ void Communicator::number(Operation& operation) {
     }
 }
 
-Result<Program*> Communicator::program_for(const Operation& operation, int shift) {
-    const Fingerprint& print = operation.print;
-    const bool in_place = operation.send == operation.recv && operation.send != nullptr;
-    const Key key{{print.kind, operation.type(), print.op, static_cast<size_t>(print.count), print.root, in_place},
-                  shift,
-                  operation.peer};
-    auto found = programs_.find(key);
-    if (found != programs_.end()) return found->second.get();
-    const World& world = fabric_->world();
-    const Plan plan = choose_plan(key.shape, world, fabric_->costs(), settings_.algorithm, static_cast<int>(settings_.channels),
-                                  operation.peer);
-    RINGCCL_ASSIGN(auto program, Program::make(plan, key.shape, world, shift, static_cast<size_t>(settings_.slice_bytes),
-                                               static_cast<size_t>(settings_.stage_bytes), wiring_));
-    log().debug("rank {}: {} of {} {} goes by {}", rank_, kind_name(print.kind), print.count, type_name(operation.type()),
-                plan.algorithm);
-    return programs_.emplace(key, std::move(program)).first->second.get();
-}
-
 void Communicator::bind(Task& task) {
     const Operation& op = task.operation;
     Binding& b = task.binding;
@@ -114,7 +83,7 @@ void Communicator::bind(Task& task) {
 Status Communicator::prepare(std::span<const Operation> operations) {
     tasks_.resize(0);
     tasks_.reserve(operations.size());  // tasks are pointed to
-    if (programs_.size() > kKeptPrograms) programs_.clear();
+    programs_->trim();
     std::vector<const Operation*> to_self, from_self;
     int shift = 0;
     for (const Operation& operation : operations) {
@@ -125,7 +94,7 @@ Status Communicator::prepare(std::span<const Operation> operations) {
             continue;
         }
         Task& task = tasks_.emplace_back();
-        RINGCCL_ASSIGN(task.program, program_for(operation, pair ? 0 : shift));
+        RINGCCL_ASSIGN(task.program, programs_->find_or_make(operation, pair ? 0 : shift));
         // By lanes, not by channels: ranks may have different numbers of those.
         if (!pair) shift = (shift + static_cast<int>(task.program->claims().size())) % kPeerLane;
         task.operation = operation;
@@ -248,44 +217,6 @@ ringResult_t Communicator::async_error() {
     if (!health_.good()) return health_.first().code();
     std::lock_guard lock(mutex_);
     return busy_ || !queue_.empty() ? ringInProgress : ringSuccess;
-}
-
-// ---- tables ----
-
-Result<int> Communicator::add_op(const UserOp& op) {
-    std::lock_guard lock(tables_mutex_);
-    if (next_op_ == ringMaxRedOp) return failure(ringInvalidUsage, "rank {}: no more operations can be made", rank_);
-    ops_.emplace(next_op_, op);
-    return next_op_++;
-}
-
-Status Communicator::remove_op(int handle) {
-    std::lock_guard lock(tables_mutex_);
-    if (ops_.erase(handle) != 0) return {};
-    return failure(ringInvalidArgument, "ringRedOpDestroy: op {} was not made by this communicator, or was destroyed before",
-                   handle);
-}
-
-std::optional<UserOp> Communicator::find_op(int handle) const {
-    std::lock_guard lock(tables_mutex_);
-    auto found = ops_.find(handle);
-    return found == ops_.end() ? std::nullopt : std::optional(found->second);
-}
-
-// Host links need no preparation: blocks of ringMemAlloc are recognised, other memory is fetched or copied. The range is noted
-// for transports that will register it.
-Result<void*> Communicator::register_memory(void* buffer, size_t bytes) {
-    std::lock_guard lock(tables_mutex_);
-    void* handle = reinterpret_cast<void*>(next_registration_++);
-    registered_.emplace(handle, std::pair(buffer, bytes));
-    return handle;
-}
-
-Status Communicator::deregister_memory(void* handle) {
-    std::lock_guard lock(tables_mutex_);
-    if (registered_.erase(handle) != 0) return {};
-    return failure(ringInvalidArgument, "ringCommDeregister: {} is no handle of this communicator, or was given back before",
-                   handle);
 }
 
 ringCommStats_t Communicator::stats() {

@@ -4,28 +4,21 @@
 
 #include <condition_variable>
 #include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "communicator/fabric.h"
-#include "communicator/health.h"
+#include "communicator/programs.h"
 #include "communicator/stream.h"
+#include "communicator/tables.h"
 #include "device/memory_table.h"
 #include "engine/engine.h"
+#include "engine/health.h"
 
 namespace ringccl {
-
-struct UserOp {
-    ringDataType_t type;
-    double scalar;
-    uint64_t bits;
-};
 
 class Communicator {
 public:
@@ -51,12 +44,9 @@ public:
     // ringInProgress while work is queued.
     ringResult_t async_error();
 
-    Result<int> add_op(const UserOp& op);
-    Status remove_op(int handle);
-    std::optional<UserOp> find_op(int handle) const;
-
-    Result<void*> register_memory(void* buffer, size_t bytes);
-    Status deregister_memory(void* handle);
+    UserOps& ops() { return ops_; }
+    const UserOps& ops() const { return ops_; }
+    Registrations& registrations() { return registrations_; }
 
     // While an operation is running: as it was before.
     ringCommStats_t stats();
@@ -67,15 +57,6 @@ public:
     }
 
 private:
-    struct Key {
-        Shape shape;
-        int shift;
-        int peer;
-        bool operator==(const Key&) const = default;
-    };
-    struct KeyHash {
-        size_t operator()(const Key& key) const;
-    };
     struct Batch {
         std::vector<Operation> operations;
         std::vector<std::pair<std::shared_ptr<Stream>, uint64_t>> turns;
@@ -86,7 +67,6 @@ private:
     Communicator(int rank, int size, Settings settings);
     Status execute(std::span<const Operation> operations);
     Status prepare(std::span<const Operation> operations);
-    Result<Program*> program_for(const Operation& operation, int shift);
     void number(Operation& operation);
     void bind(Task& task);
     void push(Batch batch);
@@ -100,11 +80,10 @@ private:
     Health health_;
     Doorbell bell_;
     std::unique_ptr<Fabric> fabric_;
-    Wiring wiring_;
     std::unique_ptr<Engine> engine_;
 
     // Only the thread that runs the engine touches these.
-    std::unordered_map<Key, std::unique_ptr<Program>, KeyHash> programs_;
+    std::unique_ptr<Programs> programs_;
     std::vector<Task> tasks_;
     std::vector<std::shared_ptr<SharedBlock>> held_blocks_;  // keeps the blocks of running operations alive
     uint64_t sequence_ = 0;
@@ -122,11 +101,8 @@ private:
     std::atomic<bool> finalized_{false};
     ringCommStats_t stats_{};  // as of the last time that nobody was running
 
-    mutable std::mutex tables_mutex_;
-    std::map<int, UserOp> ops_;
-    int next_op_ = ringNumOps;
-    std::map<void*, std::pair<void*, size_t>> registered_;
-    uintptr_t next_registration_ = 1;
+    UserOps ops_;
+    Registrations registrations_;
     std::atomic<uint64_t> meetings_{0};  // equal on all ranks, which make the same calls
 };
 

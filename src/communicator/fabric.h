@@ -9,7 +9,7 @@
 #include "base/deadline.h"
 #include "base/knobs.h"
 #include "bootstrap/bootstrap.h"
-#include "engine/doorbell.h"
+#include "device/doorbell.h"
 #include "engine/program.h"
 #include "plan/planners.h"
 #include "transports/transport.h"

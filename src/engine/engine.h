@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "communicator/health.h"
-#include "engine/doorbell.h"
+#include "engine/health.h"
+#include "device/doorbell.h"
 #include "engine/patience.h"
 #include "engine/program.h"
 

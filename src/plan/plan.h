@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "communicator/operation.h"
+#include "base/operation.h"
 
 namespace ringccl {
 

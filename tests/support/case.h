@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "communicator/operation.h"
+#include "base/operation.h"
 #include "support/member.h"
 
 namespace ringccl::test {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "communicator/operation.h"
+#include "base/operation.h"
 
 namespace ringccl::test {
 

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "engine/doorbell.h"
+#include "device/doorbell.h"
 
 namespace ringccl {
 namespace {
@@ -17,7 +17,7 @@ struct Mailbox {
     std::atomic<uint64_t> letters{0};
 };
 
-// The protocol of engine/doorbell.h, owner's side: sleeps until `wanted` letters are there. False if a sleep ran into its limit.
+// The protocol of device/doorbell.h, owner's side: sleeps until `wanted` letters are there. False if a sleep ran into its limit.
 bool await(Doorbell& bell, Mailbox& box, uint64_t wanted) {
     std::vector<pollfd> none;
     const auto limit = 10s;

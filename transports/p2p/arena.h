@@ -16,9 +16,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "communicator/operation.h"
+#include "base/operation.h"
 #include "device/shared_block.h"
-#include "engine/doorbell.h"
+#include "device/doorbell.h"
 #include "plan/plan.h"
 #include "transports/transport.h"
 

@@ -105,7 +105,7 @@ Status P2pTransport::probe(const std::vector<json>& cards, const std::vector<boo
 
     // Everybody writes to everybody and queues are short (net.unix.max_dgram_qlen), so writing and reading take turns.
     const auto unheard = [&](int r) { return !peers_[r].reached; };
-    while (!to_write.empty() || std::any_of(to_hear.begin(), to_hear.end(), unheard)) {
+    while (true) {
         std::erase_if(to_write, [&](int r) {
             Peer& peer = peers_[r];
             const auto give_up = [&](const Status& why) {
@@ -134,6 +134,7 @@ Status P2pTransport::probe(const std::vector<json>& cards, const std::vector<boo
             return sent.value();
         });
         RINGCCL_TRY(receive_letters());
+        if (to_write.empty() && std::none_of(to_hear.begin(), to_hear.end(), unheard)) break;
         if (stop.load()) return failure(ringRemoteError, "aborted while sharing memory with ranks of this host");
         if (deadline.passed()) {
             for (int r : to_hear)
@@ -243,7 +244,7 @@ const MappedBlock* P2pTransport::find(Peer& peer, uint64_t id, Status& status) {
 
 bool P2pTransport::progress() {
     if (to_ring_.empty()) return false;
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // see engine/doorbell.h
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // see device/doorbell.h
     for (Peer* peer : to_ring_) {
         DoorbellWord& word = *peer->arena.doorbell();
         ring(word, peer->same_process ? word.eventfd : peer->eventfd);

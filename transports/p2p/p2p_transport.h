@@ -8,7 +8,7 @@
 
 #include "base/knobs.h"
 #include "bootstrap/secret.h"
-#include "engine/doorbell.h"
+#include "device/doorbell.h"
 #include "transports/p2p/courier.h"
 #include "transports/p2p/links.h"
 #include "transports/transport.h"

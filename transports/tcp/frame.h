@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "communicator/operation.h"
+#include "base/operation.h"
 
 namespace ringccl {
 

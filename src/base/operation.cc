@@ -1,4 +1,4 @@
-#include "communicator/operation.h"
+#include "base/operation.h"
 
 namespace ringccl {
 

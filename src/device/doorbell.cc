@@ -1,4 +1,4 @@
-#include "engine/doorbell.h"
+#include "device/doorbell.h"
 
 #include <linux/futex.h>
 #include <sys/eventfd.h>
