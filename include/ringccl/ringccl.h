@@ -157,7 +157,8 @@ RINGCCL_API ringResult_t ringCommInitEnv(ringComm_t* comm, const ringConfig_t* c
 RINGCCL_API ringResult_t ringCommFinalize(ringComm_t comm);
 
 /* Finalizes if need be, frees everything; comm is invalid afterwards. Local, blocking. On a communicator that has failed it
- * does not wait for anybody. ringInvalidUsage: comm is not alive (NULL, destroyed before, never made). */
+ * does not wait for other ranks. Calls on comm that other threads are in are waited for: abort first to end them soon.
+ * ringInvalidUsage: comm is not alive (NULL, destroyed before, never made). */
 RINGCCL_API ringResult_t ringCommDestroy(ringComm_t comm);
 
 /* Makes every call on comm, in any thread, return ringRemoteError soon, this rank's running operation included. Local, from

@@ -31,13 +31,10 @@ ringResult_t ringStreamSynchronize(ringStream_t stream) {
 }
 
 ringResult_t ringStreamQuery(ringStream_t stream) {
-    ringResult_t state = ringSuccess;
-    const ringResult_t found = entry("ringStreamQuery", [&]() -> Status {
+    return entry("ringStreamQuery", [&]() -> Status {
         RINGCCL_ASSIGN(auto pin, find_stream(stream, "ringStreamQuery"));
-        state = pin->query();
-        return {};
+        return pin->query();
     });
-    return found != ringSuccess ? found : state;
 }
 
 ringResult_t ringStreamDestroy(ringStream_t stream) {

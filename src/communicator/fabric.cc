@@ -163,6 +163,18 @@ Status Fabric::connect_neighbours(Deadline deadline, const std::atomic<bool>& st
     return {};
 }
 
+// A rank with sockets sleeps in poll(), which an abort must end, and peers in shared memory too. They were handed the event for
+// that when it was clear that sockets would be needed; if that showed only later, because shared memory failed for some pair,
+// they were not.
+Status Fabric::equip(Doorbell& bell) {
+    bool sockets = false, shared_memory = false;
+    for (const auto& choice : choices_)
+        if (choice->used) (choice->within_host ? shared_memory : sockets) = true;
+    if (!sockets) return {};
+    if (shared_memory && bell.eventfd() < 0) bell.look_often();
+    return bell.open_eventfd();
+}
+
 void Fabric::model_costs() {
     LinkCost local, remote;
     for (int r = 0; r < world_.size; ++r) {
@@ -197,6 +209,7 @@ Result<std::unique_ptr<Fabric>> Fabric::build(const ringUniqueId& id, int rank, 
         RINGCCL_TRY(fabric->probe(deadline, stop));
         RINGCCL_TRY(fabric->agree(*bootstrap, deadline, stop));
         fabric->model_costs();
+        RINGCCL_TRY(fabric->equip(bell));
         RINGCCL_TRY(fabric->connect_neighbours(deadline, stop));
         return bootstrap->exchange("ready", deadline, stop).status();
     };

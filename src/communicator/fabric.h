@@ -46,6 +46,7 @@ private:
     Status agree(Bootstrap& bootstrap, Deadline deadline, const std::atomic<bool>& stop);
     Status connect_neighbours(Deadline deadline, const std::atomic<bool>& stop);
     Result<std::string> own_card(const Settings& settings) const;
+    Status equip(Doorbell& bell);
     void model_costs();
 
     struct Choice;                                  // a transport with what probing it said

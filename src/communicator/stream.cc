@@ -25,9 +25,10 @@ Status Stream::synchronize() {
     return std::exchange(failure_, Status{});
 }
 
-ringResult_t Stream::query() {
+Status Stream::query() {
     std::lock_guard lock(mutex_);
-    return passed_ != issued_ ? ringInProgress : failure_.code();
+    if (passed_ == issued_) return failure_;
+    return failure(ringInProgress, "the stream has {} pieces of work left", issued_ - passed_);
 }
 
 }  // namespace ringccl

@@ -21,7 +21,7 @@ public:
     // The first failure since the last call, once all tickets have passed.
     Status synchronize();
     // ringInProgress while tickets are out; failures stay for synchronize().
-    ringResult_t query();
+    Status query();
 
 private:
     std::mutex mutex_;

@@ -71,8 +71,7 @@ void Doorbell::sleep(std::vector<pollfd>& descriptors, std::chrono::microseconds
         futex(word_->rings, FUTEX_WAIT, seen_, &span);
         return;
     }
-    // Without an event of our own, peers in shared memory cannot end a poll(): look again often.
-    if (!event_) limit = std::min(limit, std::chrono::microseconds(1000));
+    if (look_often_ || !event_) limit = std::min(limit, std::chrono::microseconds(1000));
     if (word_->rings.load(std::memory_order_seq_cst) != seen_) return;
     if (event_) descriptors.push_back({event_.get(), POLLIN, 0});
     const timespec span = to_timespec(limit);

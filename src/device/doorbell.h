@@ -39,6 +39,8 @@ public:
     // Prepares for sleeping on sockets as well. Afterwards eventfd() can be handed to peers.
     Status open_eventfd();
     int eventfd() const { return event_.get(); }
+    // For an owner that sleeps on sockets while peers in shared memory have not been given its event: sleeps are cut short.
+    void look_often() { look_often_ = true; }
 
     // From any thread: wakes the owner whether or not it is about to sleep.
     void ring_self();
@@ -53,6 +55,7 @@ private:
     DoorbellWord* word_ = &own_;
     Fd event_;
     uint32_t seen_ = 0;
+    bool look_often_ = false;
 };
 
 }  // namespace ringccl
