@@ -22,7 +22,7 @@ struct DoorbellWord {
     enum : uint32_t { awake = 0, on_futex = 1, on_eventfd = 2 };
     alignas(64) std::atomic<uint32_t> state;  // written by the owner
     alignas(64) std::atomic<uint32_t> rings;  // the futex: counts rings
-    int32_t eventfd;                          // the owner's number; means something in its own process only
+    std::atomic<int32_t> eventfd;             // the owner's number; means something in its own process only
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
