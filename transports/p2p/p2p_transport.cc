@@ -247,7 +247,7 @@ bool P2pTransport::progress() {
     std::atomic_thread_fence(std::memory_order_seq_cst);  // see device/doorbell.h
     for (Peer* peer : to_ring_) {
         DoorbellWord& word = *peer->arena.doorbell();
-        ring(word, peer->same_process ? word.eventfd : peer->eventfd);
+        ring(word, peer->same_process ? word.eventfd.load() : peer->eventfd);
         peer->to_ring = false;
     }
     to_ring_.clear();
