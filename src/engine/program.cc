@@ -11,7 +11,9 @@ size_t slice_elements(size_t count, size_t element, size_t slice_bytes, size_t s
     constexpr size_t kWorthSplitting = size_t{64} << 10;
     const size_t room = stage_bytes / (kWindowSlices * (static_cast<size_t>(burst) + 1) + 1);
     size_t bytes = std::min(slice_bytes, room);
-    bytes = bytes >= 4096 ? bytes / 4096 * 4096 : std::max<size_t>(Stage::kAlign, bytes / Stage::kAlign * Stage::kAlign);
+    // In a world of thousands even the stage's smallest place is too much; what fits inside a message needs no place there.
+    constexpr size_t kInside = 64;
+    bytes = bytes >= 4096 ? bytes / 4096 * 4096 : bytes >= Stage::kAlign ? bytes / Stage::kAlign * Stage::kAlign : kInside;
     const size_t chunk_bytes = count > SIZE_MAX / element ? SIZE_MAX : count * element;
     if (chunk_bytes / 2 < bytes) bytes = std::min(bytes, std::max(kWorthSplitting, (chunk_bytes / 2 + 4095) / 4096 * 4096));
     return std::max<size_t>(1, bytes / element);
