@@ -32,6 +32,10 @@ static std::atomic<uint64_t> allocations{0};
     if (void* memory = std::malloc(bytes)) return memory;
     throw std::bad_alloc();
 }
+[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+    ++allocations;
+    return std::malloc(bytes);
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
     std::free(memory);
 }
