@@ -100,7 +100,7 @@ constexpr auto kKnobs = std::to_array<Knob>({
      .most = 1000000,
      .help =
          "Microseconds that a waiting rank polls before it gives up its CPU. -1: none when the ranks of this host outnumber "
-         "the CPUs, else a few tens."},
+         "the CPUs, else 200."},
     {.name = "RINGCCL_CMA",
      .number = &Settings::cma,
      .fallback = "1",
