@@ -170,8 +170,8 @@ RINGCCL_API ringResult_t ringCommAbort(ringComm_t comm);
  * ringInvalidArgument: asyncError NULL. ringInvalidUsage: comm is not alive. */
 RINGCCL_API ringResult_t ringCommGetAsyncError(ringComm_t comm, ringResult_t* asyncError);
 
-/* One sentence on the last error: of comm, or with NULL of the last failed call in this thread. Local; never NULL; the
- * string is valid until the next ringccl call of this thread. */
+/* One sentence on what went wrong: the failure that spoilt comm, if one did; else, and with NULL, the last failed call in this
+ * thread. Local; never NULL; the string is valid until the next ringccl call of this thread. */
 RINGCCL_API const char* ringGetLastError(ringComm_t comm);
 
 /* ---- 4. Deriving and asking ------------------------------------------------------------------------------------- */

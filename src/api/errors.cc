@@ -102,7 +102,8 @@ const char* ringGetLastError(ringComm_t comm) {
         if (comm == nullptr) return last_error.c_str();
         auto pin = find_communicator(comm, "ringGetLastError");
         text = pin.ok() ? pin.value()->health().first().text() : pin.status().text();
-        return text.c_str();
+        // A communicator that is well has nothing to say; then it was the call.
+        return text.empty() ? last_error.c_str() : text.c_str();
     } catch (...) {
         return "out of memory while describing an error";
     }

@@ -114,6 +114,19 @@ TEST_F(BadArguments, IllegalOverlaps) {
     std::copy(kept.begin(), kept.end(), a);
 }
 
+// Asked through the communicator, as most callers will: it is well itself, so the answer is about the call.
+TEST_F(BadArguments, AreExplainedByTheCommunicatorToo) {
+    EXPECT_EQ(ringBroadcast(at(0), at(0), 9, ringFloat32, 7, comms_[0], nullptr), ringInvalidArgument);
+    EXPECT_THAT(ringGetLastError(comms_[0]), HasSubstr("root"));
+    ASSERT_EQ(ringCommAbort(comms_[0]), ringSuccess);
+    EXPECT_THAT(ringGetLastError(comms_[0]), HasSubstr("ringCommAbort"));
+    // For TearDown: a pair that works.
+    ringCommDestroy(comms_[0]);
+    ringCommDestroy(comms_[1]);
+    ringConfig_t config = WorldOptions{.timeout_ms = 5000}.config();
+    ASSERT_TRUE(worked(ringCommInitAll(comms_, 2, &config), "ringCommInitAll"));
+}
+
 TEST_F(BadArguments, TypesOpsRootsAndPeers) {
     float *a = at(0), *b = at(200);
     ringComm_t comm = comms_[0];
