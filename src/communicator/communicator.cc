@@ -115,15 +115,26 @@ Status Communicator::prepare(std::span<const Operation> operations) {
     return {};
 }
 
-Status Communicator::execute(std::span<const Operation> operations) {
+Status Communicator::carry_out(std::span<const Operation> operations) {
     held_blocks_.clear();
-    Status status = health_.good() ? Status{} : health_.first();  // queued before finalize() is still carried out
-    if (status.ok()) {
-        status = prepare(operations);
-        if (status.ok() && !tasks_.empty()) status = engine_->run(tasks_);
-        if (!status.ok()) health_.fail(status);
+    RINGCCL_TRY(prepare(operations));
+    if (!tasks_.empty()) RINGCCL_TRY(engine_->run(tasks_));
+    completed_.fetch_add(operations.size(), std::memory_order_relaxed);
+    return {};
+}
+
+// What was queued before finalize() is still carried out. Nothing is thrown: the worker has nobody to throw to.
+Status Communicator::execute(std::span<const Operation> operations) noexcept {
+    if (!health_.good()) return health_.first();
+    Status status;
+    try {
+        status = carry_out(operations);
+    } catch (const std::bad_alloc&) {
+        status = failure(ringSystemError, "rank {}: out of memory in an operation", rank_);
+    } catch (const std::exception& problem) {
+        status = failure(ringInternalError, "rank {}: {}", rank_, problem.what());
     }
-    if (status.ok()) completed_.fetch_add(operations.size(), std::memory_order_relaxed);
+    if (!status.ok()) health_.fail(status);
     return status;
 }
 
@@ -155,6 +166,10 @@ Status Communicator::enqueue(std::span<const Operation> operations, const std::v
     std::lock_guard lock(mutex_);
     Batch batch;
     batch.operations.assign(operations.begin(), operations.end());
+    // Tickets of several streams are taken together, or two batches could each hold the turn that the other waits for.
+    static std::mutex together;
+    std::unique_lock all(together, std::defer_lock);
+    if (streams.size() > 1) all.lock();
     for (const auto& stream : streams) batch.turns.emplace_back(stream, stream->take_ticket());
     push(std::move(batch));
     return {};
@@ -190,12 +205,10 @@ void Communicator::work() {
     }
 }
 
-// Waits until every stream has come to this batch. A stuck stream must not outlive an abort, so the wait looks up regularly;
-// even a failed communicator waits for its turn, or it would pass the turn of work that is still running elsewhere.
+// Waits until every stream has come to this batch. Even a failed communicator waits for its turn, or it would pass the turn of
+// work that is still running elsewhere; the turn comes, since whoever is before it has a deadline.
 Status Communicator::await_turns(const Batch& batch) {
-    for (const auto& [stream, ticket] : batch.turns)
-        while (!stream->wait_for_turn(ticket, std::chrono::milliseconds(100))) {
-        }
+    for (const auto& [stream, ticket] : batch.turns) stream->await_turn(ticket);
     return health_.good() ? Status{} : health_.first();
 }
 

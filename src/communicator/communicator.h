@@ -65,7 +65,8 @@ private:
     };
 
     Communicator(int rank, int size, Settings settings);
-    Status execute(std::span<const Operation> operations);
+    Status execute(std::span<const Operation> operations) noexcept;
+    Status carry_out(std::span<const Operation> operations);
     Status prepare(std::span<const Operation> operations);
     void number(Operation& operation);
     void bind(Task& task);

@@ -7,9 +7,9 @@ uint64_t Stream::take_ticket() {
     return issued_++;
 }
 
-bool Stream::wait_for_turn(uint64_t ticket, std::chrono::milliseconds span) {
+void Stream::await_turn(uint64_t ticket) {
     std::unique_lock lock(mutex_);
-    return moved_.wait_for(lock, span, [&] { return passed_ == ticket; });
+    moved_.wait(lock, [&] { return passed_ == ticket; });
 }
 
 void Stream::pass_turn(const Status& outcome) {

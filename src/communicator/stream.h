@@ -2,7 +2,6 @@
 // queued, the communicator's worker waits for the ticket's turn, does the work and passes the turn on.
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -14,8 +13,7 @@ namespace ringccl {
 class Stream {
 public:
     uint64_t take_ticket();
-    // False if the turn has not come within the span.
-    bool wait_for_turn(uint64_t ticket, std::chrono::milliseconds span);
+    void await_turn(uint64_t ticket);
     void pass_turn(const Status& outcome);
 
     // The first failure since the last call, once all tickets have passed.

@@ -156,6 +156,26 @@ TEST_P(Streams, FinalizeDrains) {
     });
 }
 
+// Two threads with communicators of their own share two streams, which each names in another order: no batch may hold the turn of
+// one stream while it waits for the other's.
+TEST(SharedStreams, AreTakenTogether) {
+    OwnStream first, second;
+    run_threads(2, [&](int thread) {
+        ringComm_t comm = nullptr;
+        if (Verdict v = worked(ringCommInitAll(&comm, 1, nullptr), "ringCommInitAll"); !v) return v;
+        ringStream_t streams[] = {thread == 0 ? first.stream : second.stream, thread == 0 ? second.stream : first.stream};
+        float values[2] = {1, 2};
+        for (int round = 0; round < (quick() ? 2000 : 20000); ++round) {
+            ringGroupStart();
+            for (int i = 0; i < 2; ++i) ringAllReduce(&values[i], &values[i], 1, ringFloat32, ringSum, comm, streams[i]);
+            if (Verdict v = worked(ringGroupEnd(), "ringGroupEnd"); !v) return v;
+        }
+        for (ringStream_t stream : streams)
+            if (Verdict v = worked(ringStreamSynchronize(stream), "ringStreamSynchronize"); !v) return v;
+        return worked(ringCommDestroy(comm), "ringCommDestroy");
+    });
+}
+
 INSTANTIATE_TEST_SUITE_P(, Streams,
                          ::testing::Values(Place{kPointer, 1}, Place{kPointer, 2}, Place{kPointer, 3}, Place{kMemfd, 3},
                                            Place{kCma, 2}, Place{kTcp, 2}, Place{kTcp, 5}),
