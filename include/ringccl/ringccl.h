@@ -161,8 +161,9 @@ RINGCCL_API ringResult_t ringCommFinalize(ringComm_t comm);
  * ringInvalidUsage: comm is not alive (NULL, destroyed before, never made). */
 RINGCCL_API ringResult_t ringCommDestroy(ringComm_t comm);
 
-/* Makes every call on comm, in any thread, return ringRemoteError soon, this rank's running operation included. Local, from
- * any thread, any number of times, returns at once; comm must still be destroyed.
+/* Makes every call on comm, in any thread, return ringRemoteError soon, this rank's running operation included; work
+ * that is queued behind another communicator's on a stream, when that has passed. Local, from any thread, any number of
+ * times, returns at once; comm must still be destroyed.
  * ringInvalidUsage: comm is not alive. */
 RINGCCL_API ringResult_t ringCommAbort(ringComm_t comm);
 
