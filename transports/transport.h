@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "base/deadline.h"
-#include "base/status.h"
 #include "base/operation.h"
+#include "base/status.h"
 #include "device/shared_block.h"
 
 namespace ringccl {
@@ -45,6 +45,7 @@ struct View {
     const std::byte* data = nullptr;
     size_t bytes = 0;
     Fingerprint print;
+    bool lent = false;  // data is the sender's own memory, which it takes back if it fails: read it between pin() and unpin()
 };
 
 class SendLink {
@@ -63,12 +64,8 @@ public:
     virtual uint64_t taken() = 0;
     // Whether all that was offered goes its way without this rank's CPU.
     virtual bool flushed() const = 0;
-    // Why nothing more can be sent, if so: ready() is then false and taken() stands still for ever. A transport whose senders
-    // cannot see a peer go need not say anything.
-    virtual const Status& status() const {
-        static const Status well;
-        return well;
-    }
+    // Why nothing more will be taken, if so: taken() stands still for ever. Asked when nothing moves.
+    virtual const Status& status() = 0;
 };
 
 class RecvLink {
@@ -82,6 +79,10 @@ public:
     virtual void post(std::byte* landing, size_t bytes) = 0;
     // The next posted slice, if it is here. `broken`: the link has failed, see status().
     virtual Taken take(View& view) = 0;
+    // Around reading a lent slice that has been taken. False: the sender has withdrawn it, status() says so; what was read
+    // until then, if anything, is worth nothing. pin() must be followed by unpin() in any case.
+    virtual bool pin() { return true; }
+    virtual bool unpin() { return true; }
     // The oldest taken slice is no longer needed.
     virtual void release() = 0;
     virtual const Status& status() const = 0;
@@ -112,6 +113,10 @@ public:
     // Adds the descriptors whose readiness would let progress() do more. A transport that wakes its peers through their
     // doorbells adds none.
     virtual void watch(std::vector<pollfd>& descriptors) const = 0;
+
+    // This rank fails and its caller may change or free any buffer: when this returns nobody reads what was offered any more,
+    // and nobody takes what was read since for good. The links are spoilt.
+    virtual void withdraw() = 0;
 
     // Bytes moved so far, headers apart from payload.
     struct Counters {

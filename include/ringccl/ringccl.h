@@ -7,7 +7,7 @@
  * concerns the caller alone. Counts are in elements, never bytes, unless the name says bytes.
  *
  * Chapters: 1 results  2 types  3 making and ending communicators  4 deriving and asking  5 memory  6 operations
- *           7 collectives  8 point to point  9 groups  10 host streams  11 statistics
+ *           7 collectives  8 point to point  9 groups  10 host streams  11 statistics and records
  *
  * Threads. Every function may be called from any thread. Two threads may use two communicators at the same time. Calls on
  * one communicator are carried out one after the other, in the order in which they enter the library; if two threads race
@@ -132,6 +132,8 @@ RINGCCL_API ringResult_t ringGetUniqueId(ringUniqueId* id);
 /* Makes this process (or thread) rank `rank` of `worldSize`. Collective, blocking: returns when all ranks are connected and
  * agree, or with the same verdict everywhere when they cannot. Several ranks may live in one process, one thread each, or
  * between ringGroupStart and ringGroupEnd in one thread.
+ * *comm is set before the waiting begins, so that another thread can ringCommAbort it; nothing else may be done with it until the
+ * call has succeeded, and after a failure *comm is what it was before.
  * ringInvalidArgument: comm or id NULL, damaged id, rank or worldSize out of range, bad config. ringInvalidUsage: a setting
  * in the environment is wrong, the wished transport cannot be had, or ranks contradict each other (two of one number,
  * different world sizes or versions). ringTimeout: some rank did not come; the text lists them and the addresses tried.
@@ -156,14 +158,15 @@ RINGCCL_API ringResult_t ringCommInitEnv(ringComm_t* comm, const ringConfig_t* c
  * The first error of any unfinished operation is returned. ringInvalidUsage: comm is unknown, or finalized twice. */
 RINGCCL_API ringResult_t ringCommFinalize(ringComm_t comm);
 
-/* Finalizes if need be, frees everything; comm is invalid afterwards. Local, blocking. On a communicator that has failed it
- * does not wait for other ranks. Calls on comm that other threads are in are waited for: abort first to end them soon.
+/* Finalizes if need be, says goodbye, frees everything; comm is invalid afterwards. Local, blocking. Other ranks that still need
+ * something of this one get ringRemoteError; exiting without ringCommDestroy is a death to them. On a communicator that has failed
+ * it does not wait for other ranks. Calls on comm that other threads are in are waited for: abort first to end them soon.
  * ringInvalidUsage: comm is not alive (NULL, destroyed before, never made). */
 RINGCCL_API ringResult_t ringCommDestroy(ringComm_t comm);
 
-/* Makes every call on comm, in any thread, return ringRemoteError soon, this rank's running operation included; work
- * that is queued behind another communicator's on a stream, when that has passed. Local, from any thread, any number of
- * times, returns at once; comm must still be destroyed.
+/* Makes every call on comm, in any thread and on all ranks, return ringRemoteError soon: running operations, work that is queued
+ * on streams, and the making of comm if that is still under way (see ringCommInitRankConfig). Local, from any thread, any
+ * number of times, returns at once; comm must still be destroyed.
  * ringInvalidUsage: comm is not alive. */
 RINGCCL_API ringResult_t ringCommAbort(ringComm_t comm);
 
@@ -192,6 +195,12 @@ RINGCCL_API ringResult_t ringCommSplit(ringComm_t comm, int color, int key, ring
  * ringInvalidArgument: newComm NULL, a listed rank out of range or the caller's own. Else as ringCommInitRankConfig. */
 RINGCCL_API ringResult_t ringCommShrink(ringComm_t comm, const int* excludedRanks, int excludedCount,
                                         ringComm_t* newComm, const ringConfig_t* config);
+
+/* The ranks of comm that are known to be lost: their process died, or it or its host did not answer for RINGCCL_HEARTBEAT_MS. At
+ * most `capacity` of them are stored in ranks, ascending; *count is how many there are. What to exclude from a shrunk
+ * communicator; ranks that learn of losses one after the other may see different lists for a moment. Local.
+ * ringInvalidArgument: count NULL, capacity negative, ranks NULL with a capacity. ringInvalidUsage: comm is not alive. */
+RINGCCL_API ringResult_t ringCommGetFailed(ringComm_t comm, int* ranks, int capacity, int* count);
 
 /* World size, this rank, and the device of comm (-1 for the host). Local.
  * ringInvalidArgument: the result pointer is NULL. ringInvalidUsage: comm is not alive. */
@@ -313,7 +322,7 @@ RINGCCL_API ringResult_t ringStreamSynchronize(ringStream_t stream);
 RINGCCL_API ringResult_t ringStreamQuery(ringStream_t stream);
 RINGCCL_API ringResult_t ringStreamDestroy(ringStream_t stream);
 
-/* ---- 11. Statistics --------------------------------------------------------------------------------------------- */
+/* ---- 11. Statistics and records --------------------------------------------------------------------------------- */
 
 /* What this rank of comm has done since it was made. `size` is set by the caller to sizeof(ringCommStats_t). */
 typedef struct {
@@ -329,6 +338,12 @@ typedef struct {
 
 /* Local. ringInvalidArgument: stats NULL or size 0. ringInvalidUsage: comm is not alive. */
 RINGCCL_API ringResult_t ringCommGetStats(ringComm_t comm, ringCommStats_t* stats);
+
+/* Writes comm's flight record to a file: the last 256 operations of this rank, and how far its links to each peer have come, as
+ * JSON. ringccl-doctor reads the records of all ranks together and says which of them diverged or stopped where
+ * (docs/debugging.md). Works at any time, also while an operation hangs and after a failure. Local.
+ * ringInvalidArgument: path NULL. ringInvalidUsage: comm is not alive. ringSystemError: the file cannot be written. */
+RINGCCL_API ringResult_t ringCommDump(ringComm_t comm, const char* path);
 
 /* Short names of the two halves of a ring allReduce: the same functions. */
 #ifndef RINGCCL_NO_SHORT_NAMES

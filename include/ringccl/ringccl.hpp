@@ -208,6 +208,16 @@ public:
             return ringCommShrink(comm_, excluded.data(), static_cast<int>(excluded.size()), comm, config);
         });
     }
+    // The ranks that are known to be lost.
+    std::vector<int> failed() const {
+        int count = 0;
+        check(ringCommGetFailed(comm_, nullptr, 0, &count));
+        std::vector<int> ranks(static_cast<std::size_t>(count));
+        check(ringCommGetFailed(comm_, ranks.data(), count, &count));
+        if (static_cast<std::size_t>(count) < ranks.size()) ranks.resize(static_cast<std::size_t>(count));
+        return ranks;
+    }
+    void dump(const char* path) const { check(ringCommDump(comm_, path)); }
     // Waits for the work of all streams and reports its first error.
     void finalize() { check(ringCommFinalize(comm_)); }
     void abort() noexcept { ringCommAbort(comm_); }

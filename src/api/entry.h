@@ -15,11 +15,13 @@ using CommPin = HandleTable<Communicator>::Pin;
 
 // The communicator behind a handle. ringInvalidUsage: not alive, or made by the process that forked this one.
 Result<CommPin> find_communicator(ringComm_t handle, const char* caller);
+// The same for whatever needs links: also completely made.
+Result<CommPin> find_made(ringComm_t handle, const char* caller);
 // The same for work: also not finalized.
 Result<CommPin> find_working(ringComm_t handle, const char* caller);
 
-// Gives a new communicator a handle and stores it; nothing is stored on failure.
-Status hand_out(Result<std::shared_ptr<Communicator>> made, ringComm_t* comm);
+// Makes a communicator. *comm is set before others are waited for, and set back on failure.
+Status make_communicator(const ringUniqueId& id, int rank, int size, const Settings& settings, ringComm_t* comm);
 
 // Remembers the failure for ringGetLastError(NULL) of this thread and returns its code.
 ringResult_t report(const Status& status);

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <string>
 
 #include "api/entry.h"
@@ -34,18 +35,34 @@ Result<CommPin> find_communicator(ringComm_t handle, const char* caller) {
     return pin;
 }
 
-Result<CommPin> find_working(ringComm_t handle, const char* caller) {
+Result<CommPin> find_made(ringComm_t handle, const char* caller) {
     RINGCCL_ASSIGN(CommPin pin, find_communicator(handle, caller));
+    if (!pin->made()) return failure(ringInvalidUsage, "{}: the communicator is still being made", caller);
+    return pin;
+}
+
+Result<CommPin> find_working(ringComm_t handle, const char* caller) {
+    RINGCCL_ASSIGN(CommPin pin, find_made(handle, caller));
     if (pin->finalized()) return failure(ringInvalidUsage, "{}: the communicator has been finalized", caller);
     return pin;
 }
 
-Status hand_out(Result<std::shared_ptr<Communicator>> made, ringComm_t* comm) {
-    RINGCCL_TRY(made.status());
-    const uint64_t ticket = communicators().add(made.take());
+Status make_communicator(const ringUniqueId& id, int rank, int size, const Settings& settings, ringComm_t* comm) {
+    const uint64_t ticket = communicators().add(std::make_shared<Communicator>(rank, size, settings));
     if (ticket == 0) return failure(ringInvalidUsage, "too many communicators in one process; destroy some");
-    *comm = reinterpret_cast<ringComm_t>(ticket);
-    return {};
+    // Another thread may be looking for what it can abort.
+    std::atomic_ref<ringComm_t> handle(*comm);
+    const ringComm_t before = handle.exchange(reinterpret_cast<ringComm_t>(ticket));
+    Status status;
+    {
+        // Pinned, so that nobody destroys it meanwhile.
+        const CommPin pin = communicators().find(ticket);
+        status = pin ? pin->meet(id) : failure(ringInvalidUsage, "the communicator was destroyed while it was being made");
+    }
+    if (status.ok()) return {};
+    handle.store(before);
+    (void)communicators().remove(ticket);
+    return status;
 }
 
 ringResult_t report(const Status& status) {
@@ -54,7 +71,7 @@ ringResult_t report(const Status& status) {
 }
 
 std::vector<std::string> link_report(ringComm_t comm) {
-    auto pin = find_communicator(comm, "link_report");
+    auto pin = find_made(comm, "link_report");
     return pin.ok() ? pin.value()->link_report() : std::vector<std::string>{pin.status().text()};
 }
 

@@ -36,7 +36,7 @@ Status Group::submit(ringComm_t* comm, const ringUniqueId& id, int rank, int siz
         makings_.push_back({comm, id, rank, size, settings});
         return {};
     }
-    return hand_out(Communicator::make(id, rank, size, settings), comm);
+    return make_communicator(id, rank, size, settings, comm);
 }
 
 // Making blocks until all ranks are there, so ranks that are made by one thread need a thread each for as long.
@@ -46,7 +46,7 @@ Status Group::make_all(std::vector<Making>& makings) {
     for (size_t i = 0; i < makings.size(); ++i) {
         threads.emplace_back([&making = makings[i], &result = results[i]] {
             try {
-                result = hand_out(Communicator::make(making.id, making.rank, making.size, making.settings), making.comm);
+                result = make_communicator(making.id, making.rank, making.size, making.settings, making.comm);
             } catch (const std::exception& problem) {
                 result = failure(ringInternalError, "making rank {}: {}", making.rank, problem.what());
             }

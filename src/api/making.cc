@@ -64,7 +64,7 @@ Status split(ringComm_t handle, int color, int key, ringComm_t* result, const ri
         return failure(ringRemoteError, "ringCommSplit: rank {} could not open a meeting point for color {}", members.front(),
                        color);
     const auto me = std::find(members.begin(), members.end(), comm->rank()) - members.begin();
-    return hand_out(Communicator::make(chosen, static_cast<int>(me), static_cast<int>(members.size()), settings), result);
+    return make_communicator(chosen, static_cast<int>(me), static_cast<int>(members.size()), settings, result);
 }
 
 Status shrink(ringComm_t handle, const int* excluded, int count, ringComm_t* result, const ringConfig_t* config) {
@@ -72,7 +72,7 @@ Status shrink(ringComm_t handle, const int* excluded, int count, ringComm_t* res
     if (count < 0 || (count > 0 && excluded == nullptr))
         return failure(ringInvalidArgument, "ringCommShrink: {} excluded ranks at {}", count,
                        static_cast<const void*>(excluded));
-    RINGCCL_ASSIGN(CommPin comm, find_communicator(handle, "ringCommShrink"));
+    RINGCCL_ASSIGN(CommPin comm, find_made(handle, "ringCommShrink"));
     RINGCCL_ASSIGN(const Settings settings, settings_for("ringCommShrink", config, &comm->settings()));
     std::vector<bool> stays(comm->size(), true);
     for (int i = 0; i < count; ++i) {
@@ -86,7 +86,7 @@ Status shrink(ringComm_t handle, const int* excluded, int count, ringComm_t* res
         if (stays[r]) members.push_back(r);
     RINGCCL_ASSIGN(const ringUniqueId id, comm->meeting_of(members, settings));
     const auto me = std::find(members.begin(), members.end(), comm->rank()) - members.begin();
-    return hand_out(Communicator::make(id, static_cast<int>(me), static_cast<int>(members.size()), settings), result);
+    return make_communicator(id, static_cast<int>(me), static_cast<int>(members.size()), settings, result);
 }
 
 template <class Get>
@@ -148,7 +148,7 @@ ringResult_t ringCommInitEnv(ringComm_t* comm, const ringConfig_t* config) {
         RINGCCL_ASSIGN(const Settings settings, settings_for("ringCommInitEnv", config));
         RINGCCL_ASSIGN(const Placement place, placement_from_environment(settings));
         RINGCCL_TRY(check_world("ringCommInitEnv", place.rank, place.size));
-        return hand_out(Communicator::make(place.id, place.rank, place.size, settings), comm);
+        return make_communicator(place.id, place.rank, place.size, settings, comm);
     });
 }
 
@@ -213,5 +213,27 @@ ringResult_t ringCommGetStats(ringComm_t comm, ringCommStats_t* stats) {
         std::memcpy(stats, &all, known);
         stats->size = asked;
         return {};
+    });
+}
+
+ringResult_t ringCommGetFailed(ringComm_t comm, int* ranks, int capacity, int* count) {
+    return entry("ringCommGetFailed", [&]() -> Status {
+        if (count == nullptr) return failure(ringInvalidArgument, "ringCommGetFailed: count is NULL");
+        if (capacity < 0 || (capacity > 0 && ranks == nullptr))
+            return failure(ringInvalidArgument, "ringCommGetFailed: room for {} ranks at {}", capacity,
+                           static_cast<void*>(ranks));
+        RINGCCL_ASSIGN(CommPin pin, find_communicator(comm, "ringCommGetFailed"));
+        const std::vector<int> lost = pin->lost();
+        *count = static_cast<int>(lost.size());
+        std::copy_n(lost.begin(), std::min<size_t>(lost.size(), static_cast<size_t>(capacity)), ranks);
+        return {};
+    });
+}
+
+ringResult_t ringCommDump(ringComm_t comm, const char* path) {
+    return entry("ringCommDump", [&]() -> Status {
+        if (path == nullptr) return failure(ringInvalidArgument, "ringCommDump: path is NULL");
+        RINGCCL_ASSIGN(CommPin pin, find_made(comm, "ringCommDump"));
+        return pin->write_record(path);
     });
 }

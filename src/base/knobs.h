@@ -18,6 +18,9 @@ struct Settings {
     std::string log;         // "off", "error", "warn", "info", "debug"
     int64_t timeout_ms = 0;  // an operation fails when no byte moved for this long
     int64_t init_timeout_ms = 0;
+    int64_t heartbeat_ms = 0;   // a rank that says nothing for this long counts as stopped; 0: silence is no sign of anything
+    std::string record;         // directory for the flight records of failed communicators; "": none are written
+    std::string timeline;       // file for a trace of every operation and slice; "": none
     int64_t slice_bytes = 0;    // largest slice
     int64_t channels = 0;       // rings side by side in one operation; 0: chosen by the cost model
     int64_t stage_bytes = 0;    // library memory per lane that results wait in for a peer to take them

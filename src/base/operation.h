@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "base/status.h"
 #include "ringccl/ringccl.h"
 
 namespace ringccl {
@@ -43,6 +45,12 @@ struct Fingerprint {
     bool operator==(const Fingerprint&) const = default;
 };
 static_assert(sizeof(Fingerprint) == 24);
+
+// "allReduce (operation 17)", "send (message 3 of its pair)".
+std::string name_of(const Fingerprint& print);
+// How two ranks differ about what should be one operation: ringMismatch, with both ranks, the first field that differs and both
+// values. Which of the two ranks comes first makes no difference to the text. ok if they agree.
+Status disagreement(int one, const Fingerprint& ones, int other, const Fingerprint& others);
 
 struct Operation {
     Fingerprint print;

@@ -10,7 +10,7 @@
 
 namespace ringccl {
 
-enum class Purpose : uint32_t { meeting = 1, lane = 2 };
+enum class Purpose : uint32_t { meeting = 1, lane = 2, lifeline = 3 };
 
 // Who dials whom, and what for.
 struct Hello {

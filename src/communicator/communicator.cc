@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/cpus.h"
 #include "topology/topology.h"
@@ -9,25 +11,47 @@
 
 namespace ringccl {
 
-Communicator::Communicator(int rank, int size, Settings settings)
-    : rank_(rank), size_(size), settings_(std::move(settings)), sends_(size), recvs_(size) {}
+namespace {
 
-Result<std::shared_ptr<Communicator>> Communicator::make(const ringUniqueId& id, int rank, int size, Settings settings) {
-    std::shared_ptr<Communicator> comm(new Communicator(rank, size, std::move(settings)));
-    const Deadline deadline = Deadline::after(std::chrono::milliseconds(comm->settings_.init_timeout_ms));
-    RINGCCL_ASSIGN(comm->fabric_, Fabric::build(id, rank, size, comm->settings_, comm->bell_, deadline, comm->health_.stop()));
-    const std::chrono::milliseconds timeout(comm->settings_.timeout_ms);
-    comm->programs_ =
-        std::make_unique<Programs>(*comm->fabric_, comm->fabric_->wiring(timeout, comm->health_.stop()), comm->settings_);
+// How long a rank that failed waits for the verdict of the hub, which may know better: a rank that saw another one's end, and
+// one whose operation stood still, after which the hub asks around.
+constexpr std::chrono::milliseconds kAwaitCause{1000}, kAwaitInquiry{2000};
+
+}  // namespace
+
+Communicator::Communicator(int rank, int size, Settings settings)
+    : rank_(rank), size_(size), settings_(std::move(settings)), presence_(size), sends_(size), recvs_(size) {}
+
+Status Communicator::meet(const ringUniqueId& id) {
+    const Deadline deadline = Deadline::after(std::chrono::milliseconds(settings_.init_timeout_ms));
+    auto fabric = Fabric::build(id, rank_, size_, settings_, {bell_, presence_, *this, health_.stop()}, deadline);
+    if (!fabric.ok()) {
+        (void)health_.fail(fabric.status());
+        return health_.first();
+    }
+    fabric_ = fabric.take();
+    recorder_ = std::make_unique<FlightRecorder>(fabric_->record_header());
+    if (!settings_.timeline.empty()) {
+        RINGCCL_ASSIGN(timeline_, Timeline::open(settings_.timeline, fabric_->record_header().communicator, rank_, size_));
+    }
+    const std::chrono::milliseconds timeout(settings_.timeout_ms);
+    programs_ = std::make_unique<Programs>(*fabric_, fabric_->wiring(timeout, health_.stop(), *recorder_), settings_);
 
     Engine::Options options;
     options.timeout = timeout;
-    const bool crowded = local_ranks(comm->fabric_->world()) > usable_cpus();
-    options.spin = std::chrono::microseconds(comm->settings_.spin_us >= 0 ? comm->settings_.spin_us : crowded ? 0 : 200);
+    options.timeline = timeline_.get();
+    const bool crowded = local_ranks(fabric_->world()) > usable_cpus();
+    options.spin = std::chrono::microseconds(settings_.spin_us >= 0 ? settings_.spin_us : crowded ? 0 : 200);
     options.yields = crowded ? 20 : 2;
-    comm->engine_ =
-        std::make_unique<Engine>(comm->fabric_->transports(), comm->bell_, comm->health_, comm->fabric_->stage(), options);
-    return comm;
+    if (Lifeline* line = fabric_->lifeline()) options.lasting = [line](uint64_t sequence) { line->waiting(sequence); };
+    engine_ = std::make_unique<Engine>(fabric_->transports(), bell_, health_, *recorder_, fabric_->stage(), std::move(options));
+    std::unique_lock lock(mutex_);
+    const Status aborted = health_.first();
+    made_.store(true, std::memory_order_release);
+    if (!early_verdict_.ok()) (void)health_.fail(early_verdict_);
+    lock.unlock();
+    if (Lifeline* line = fabric_->lifeline(); line != nullptr && !aborted.ok()) line->failed(aborted);
+    return aborted;
 }
 
 Communicator::~Communicator() {
@@ -36,15 +60,48 @@ Communicator::~Communicator() {
         closing_ = true;
         changed_.notify_all();
     }
-    if (!worker_.joinable()) return;
-    // A forked child has the object but not the thread.
-    if (in_own_process())
-        worker_.join();
-    else
-        worker_.detach();
+    // A forked child has the object but not the thread, and no lifeline.
+    if (!in_own_process()) {
+        if (worker_.joinable()) worker_.detach();
+        return;
+    }
+    if (worker_.joinable()) worker_.join();
+    if (fabric_ != nullptr) fabric_->untie();
+}
+
+// ---- what the monitor hears ----
+
+// While the communicator is being made, the meeting point tells of failures. What comes here then is of a rank that has it
+// already and has used it: this rank will hear of that at its first operation.
+void Communicator::doomed(const Status& verdict) {
+    {
+        std::lock_guard lock(mutex_);
+        if (!made()) {
+            early_verdict_ = verdict;
+            return;
+        }
+    }
+    if (health_.fail(verdict)) log().info("rank {}: {}", rank_, verdict.text());
+    bell_.ring_self();
+}
+
+void Communicator::left(int rank) {
+    presence_.note_left(rank);
+    if (made()) bell_.ring_self();
+}
+
+void Communicator::lost(int rank) {
+    presence_.note_lost(rank);
+    if (made()) bell_.ring_self();
+}
+
+Whereabouts Communicator::whereabouts(uint64_t sequence) {
+    if (!made()) return {};
+    return {recorder_->begun(), recorder_->doing(), recorder_->print_of(sequence)};
 }
 
 Status Communicator::usable() const {
+    if (!made()) return failure(ringInvalidUsage, "rank {}: the communicator is still being made", rank_);
     if (finalized_.load()) return failure(ringInvalidUsage, "rank {}: the communicator has been finalized", rank_);
     if (!health_.good()) return health_.first();
     return {};
@@ -67,6 +124,7 @@ void Communicator::bind(Task& task) {
     const Operation& op = task.operation;
     Binding& b = task.binding;
     b.operation = &op;
+    b.rank = rank_;
     b.send = static_cast<const std::byte*>(op.send);
     b.recv = static_cast<std::byte*>(op.recv);
     b.scale = {size_, op.scalar, op.scalar_bits};
@@ -94,11 +152,19 @@ Status Communicator::prepare(std::span<const Operation> operations) {
             continue;
         }
         Task& task = tasks_.emplace_back();
-        RINGCCL_ASSIGN(task.program, programs_->find_or_make(operation, pair ? 0 : shift));
-        // By lanes, not by channels: ranks may have different numbers of those.
-        if (!pair) shift = (shift + static_cast<int>(task.program->claims().size())) % kPeerLane;
         task.operation = operation;
         number(task.operation);
+        // On record before links are made for it, which others may never come to do.
+        task.record = recorder_->begin(task.operation);
+        standstill_ = {};
+        if (pair)
+            standstill_.peers = {operation.peer};
+        else
+            standstill_.sequence = task.operation.print.sequence;
+        RINGCCL_ASSIGN(task.program, programs_->find_or_make(operation, pair ? 0 : shift));
+        recorder_->runs(task.record, task.program->algorithm());
+        // By lanes, not by channels: ranks may have different numbers of those.
+        if (!pair) shift = (shift + static_cast<int>(task.program->claims().size())) % kPeerLane;
         if (pair) task.operation.print.kind = Kind::send;  // both ends show the same fingerprint
         bind(task);
     }
@@ -118,7 +184,11 @@ Status Communicator::prepare(std::span<const Operation> operations) {
 Status Communicator::carry_out(std::span<const Operation> operations) {
     held_blocks_.clear();
     RINGCCL_TRY(prepare(operations));
-    if (!tasks_.empty()) RINGCCL_TRY(engine_->run(tasks_));
+    if (!tasks_.empty()) {
+        Status status = engine_->run(tasks_);
+        if (status.code() == ringTimeout) standstill_ = engine_->standstill();
+        RINGCCL_TRY(status);
+    }
     completed_.fetch_add(operations.size(), std::memory_order_relaxed);
     return {};
 }
@@ -134,8 +204,54 @@ Status Communicator::execute(std::span<const Operation> operations) noexcept {
     } catch (const std::exception& problem) {
         status = failure(ringInternalError, "rank {}: {}", rank_, problem.what());
     }
-    if (!status.ok()) health_.fail(status);
-    return status;
+    if (status.ok()) return status;
+    try {
+        return settle(status);
+    } catch (const std::exception&) {
+        (void)health_.fail(status);
+        return health_.first();
+    }
+}
+
+// After a failure: the others are told, what they know already is heard, and nobody reads this rank's memory any more. Returns
+// what all calls answer from now on.
+Status Communicator::settle(const Status& why) {
+    if (Lifeline* line = fabric_->lifeline(); line != nullptr && health_.good()) {
+        if (why.code() == ringTimeout) {
+            line->late(why, standstill_.sequence, standstill_.peers);
+            (void)health_.await(Deadline::after(kAwaitInquiry));
+        } else if (why.code() == ringRemoteError) {
+            line->echo(why);
+            (void)health_.await(Deadline::after(kAwaitCause));
+        } else {
+            line->failed(why);
+        }
+    }
+    if (health_.fail(why)) log().info("{}", why.text());
+    for (Transport* transport : fabric_->transports()) transport->withdraw();
+    const Status first = health_.first();
+    recorder_->abandon(first.code());
+    leave_record();
+    return first;
+}
+
+Status Communicator::write_record(const std::string& file) const {
+    errno = 0;
+    std::ofstream out(file);
+    out << recorder_->dump(health_.first()).dump(1) << '\n' << std::flush;
+    return out ? Status{} : system_failure(errno, "writing the flight record to {}", file);
+}
+
+// For ringccl-doctor, if the user has said where.
+void Communicator::leave_record() const {
+    if (settings_.record.empty()) return;
+    const std::string file =
+        fmt::format("{}/ringccl-{}-rank{}.json", settings_.record, fabric_->record_header().communicator, rank_);
+    const Status written = write_record(file);
+    if (written.ok())
+        log().warn("rank {} has failed; its flight record is {}", rank_, file);
+    else
+        log().warn("rank {} has failed; {}", rank_, written.text());
 }
 
 // ---- whose turn it is ----
@@ -194,7 +310,7 @@ void Communicator::work() {
         lock.unlock();
         Status status = await_turns(batch);
         if (status.ok()) status = execute(batch.operations);
-        for (auto& [stream, ticket] : batch.turns) stream->pass_turn(status);
+        for (auto& [stream, ticket] : batch.turns) stream->pass_turn(ticket, status);
         lock.lock();
         if (batch.outcome != nullptr) {
             *batch.outcome = status;
@@ -205,10 +321,9 @@ void Communicator::work() {
     }
 }
 
-// Waits until every stream has come to this batch. Even a failed communicator waits for its turn, or it would pass the turn of
-// work that is still running elsewhere; the turn comes, since whoever is before it has a deadline.
+// Waits until every stream has come to this batch, or the communicator has failed.
 Status Communicator::await_turns(const Batch& batch) {
-    for (const auto& [stream, ticket] : batch.turns) stream->await_turn(ticket);
+    for (const auto& [stream, ticket] : batch.turns) stream->await_turn(ticket, health_.stop());
     return health_.good() ? Status{} : health_.first();
 }
 
@@ -222,19 +337,25 @@ Status Communicator::finalize() {
 }
 
 void Communicator::abort() {
-    health_.fail(failure(ringRemoteError, "rank {} was aborted by ringCommAbort", rank_));
+    const Status why = failure(ringRemoteError, "rank {} was aborted by ringCommAbort", rank_);
+    {
+        std::lock_guard lock(mutex_);
+        if (!health_.fail(why) || !made()) return;
+    }
     bell_.ring_self();
+    if (Lifeline* line = fabric_->lifeline()) line->failed(why);
 }
 
 ringResult_t Communicator::async_error() {
     if (!health_.good()) return health_.first().code();
+    if (!made()) return ringInProgress;
     std::lock_guard lock(mutex_);
     return busy_ || !queue_.empty() ? ringInProgress : ringSuccess;
 }
 
 ringCommStats_t Communicator::stats() {
     std::lock_guard lock(mutex_);
-    if (busy_) return stats_;
+    if (busy_ || !made()) return stats_;
     stats_ = {};
     stats_.size = sizeof stats_;
     stats_.operations = completed_.load(std::memory_order_relaxed);

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/presence.h"
 #include "communicator/fabric.h"
 #include "communicator/programs.h"
 #include "communicator/stream.h"
@@ -17,13 +18,22 @@
 #include "device/memory_table.h"
 #include "engine/engine.h"
 #include "engine/health.h"
+#include "monitor/lifeline.h"
+#include "trace/flight_recorder.h"
+#include "trace/timeline.h"
 
 namespace ringccl {
 
-class Communicator {
+class Communicator final : private Watched {
 public:
-    static Result<std::shared_ptr<Communicator>> make(const ringUniqueId& id, int rank, int size, Settings settings);
+    // Does nothing yet but that it can be aborted.
+    Communicator(int rank, int size, Settings settings);
     ~Communicator();
+
+    // Joins the others. Once, by the thread that makes the communicator.
+    Status meet(const ringUniqueId& id);
+    // Whether meet() has succeeded. Until then only abort(), async_error() and the plain questions may be asked.
+    bool made() const { return made_.load(std::memory_order_acquire); }
 
     int rank() const { return rank_; }
     int size() const { return size_; }
@@ -36,6 +46,11 @@ public:
     // each stream holds.
     Status run(std::span<const Operation> operations);
     Status enqueue(std::span<const Operation> operations, const std::vector<std::shared_ptr<Stream>>& streams);
+
+    // Ranks that have died or do not answer, ascending.
+    std::vector<int> lost() const { return presence_.lost(); }
+    // Writes the flight record as it is now.
+    Status write_record(const std::string& file) const;
 
     // Waits for all queued work, refuses new. Returns the first failure.
     Status finalize();
@@ -64,10 +79,17 @@ private:
         bool* done = nullptr;
     };
 
-    Communicator(int rank, int size, Settings settings);
+    // ---- the monitor's thread ----
+    void doomed(const Status& verdict) override;
+    void left(int rank) override;
+    void lost(int rank) override;
+    Whereabouts whereabouts(uint64_t sequence) override;
+
     Status execute(std::span<const Operation> operations) noexcept;
     Status carry_out(std::span<const Operation> operations);
     Status prepare(std::span<const Operation> operations);
+    Status settle(const Status& failure);
+    void leave_record() const;
     void number(Operation& operation);
     void bind(Task& task);
     void push(Batch batch);
@@ -79,13 +101,19 @@ private:
     Settings settings_;
     const pid_t pid_ = getpid();
     Health health_;
+    Presence presence_;
     Doorbell bell_;
+    std::atomic<bool> made_{false};
+    Status early_verdict_;  // came before that; with mutex_
+    std::unique_ptr<FlightRecorder> recorder_;
+    std::unique_ptr<Timeline> timeline_;
     std::unique_ptr<Fabric> fabric_;
     std::unique_ptr<Engine> engine_;
 
     // Only the thread that runs the engine touches these.
     std::unique_ptr<Programs> programs_;
     std::vector<Task> tasks_;
+    Engine::Standstill standstill_;                          // where a ringTimeout came from
     std::vector<std::shared_ptr<SharedBlock>> held_blocks_;  // keeps the blocks of running operations alive
     uint64_t sequence_ = 0;
     std::vector<uint64_t> sends_, recvs_;  // per peer

@@ -1,7 +1,9 @@
 #include "communicator/fabric.h"
 
+#include <limits.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/cpus.h"
 #include "base/process.h"
@@ -27,14 +29,26 @@ struct Fabric::Choice {
     bool used = false;
 };
 
+namespace {
+
+std::string host_name() {
+    char name[HOST_NAME_MAX + 1] = {};
+    return gethostname(name, sizeof name - 1) == 0 ? name : "a host without a name";
+}
+
+}  // namespace
+
 Fabric::~Fabric() = default;
 
-Status Fabric::open_transports(const Secret& secret, const Settings& settings, Doorbell& bell) {
+Status Fabric::open_transports(const Settings& settings, const Owner& owner) {
+    if (world_.rank == 0) {
+        RINGCCL_ASSIGN(hub_, HubPost::open(secret_, settings));
+    }
     const auto allowed = [&](std::string_view name) {
         return settings.transport == "auto" || settings.transport.find(name) != std::string::npos;
     };
     if (allowed("p2p")) {
-        RINGCCL_ASSIGN(auto p2p, P2pTransport::open(secret, world_.rank, world_.size, settings, bell));
+        RINGCCL_ASSIGN(auto p2p, P2pTransport::open(secret_, world_.rank, world_.size, settings, owner.presence, owner.bell));
         auto choice = std::make_unique<Choice>();
         choice->p2p = p2p.get();
         choice->within_host = true;
@@ -42,7 +56,7 @@ Status Fabric::open_transports(const Secret& secret, const Settings& settings, D
         choices_.push_back(std::move(choice));
     }
     if (allowed("tcp")) {
-        RINGCCL_ASSIGN(auto tcp, TcpTransport::open(secret, world_.rank, world_.size, settings));
+        RINGCCL_ASSIGN(auto tcp, TcpTransport::open(secret_, world_.rank, world_.size, settings));
         auto choice = std::make_unique<Choice>();
         choice->transport = std::move(tcp);
         choices_.push_back(std::move(choice));
@@ -56,11 +70,14 @@ Result<std::string> Fabric::own_card(const Settings& settings) const {
     std::vector<std::string> addresses;
     for (const Interface& interface : interfaces) addresses.push_back(interface.address);
     json card = {{"host", settings.host_id.empty() ? boot_id() : settings.host_id},
+                 {"name", fmt::format("process {} on {}", getpid(), host_name())},
+                 {"process", process_token()},
                  {"cpus", usable_cpus()},
                  {"addresses", addresses},
                  {"shared", shared_settings(settings)},
                  {"transports", json::object()}};
     for (const auto& choice : choices_) card["transports"][choice->transport->name()] = choice->transport->card();
+    if (hub_ != nullptr) card["hub"] = hub_->card();
     return card.dump();
 }
 
@@ -70,9 +87,12 @@ Status Fabric::read_cards(const std::vector<std::string>& cards, Settings& setti
         try {
             const json card = json::parse(cards[r]);
             hosts.push_back(card.at("host").get<std::string>());
+            roster_.names.push_back(fmt::format("rank {} ({})", r, card.at("name").get<std::string>()));
+            roster_.process.push_back(card.at("process").get<std::string>());
             addresses_.push_back(card.at("addresses").get<std::vector<std::string>>());
             if (r == 0) {
                 costs_.cpus = card.at("cpus").get<int>();
+                hub_card_ = card.value("hub", json());
                 RINGCCL_TRY(adopt_shared_settings(settings, card.at("shared").get<std::string>()));
             }
             for (auto& choice : choices_) {
@@ -187,34 +207,42 @@ void Fabric::model_costs() {
     costs_.remote = one_host ? local : remote;
 }
 
-Result<std::unique_ptr<Fabric>> Fabric::build(const ringUniqueId& id, int rank, int size, Settings& settings, Doorbell& bell,
-                                              Deadline deadline, const std::atomic<bool>& stop) {
+Status Fabric::meet(Bootstrap& bootstrap, Settings& settings, const Owner& owner, Deadline deadline) {
+    RINGCCL_TRY(read_cards(bootstrap.cards(), settings));
+    RINGCCL_ASSIGN(stage_, SharedBlock::create("ringccl-stage", static_cast<size_t>(settings.stage_bytes) * kLanes));
+    if (world_.size == 1) return {};
+    if (hub_ != nullptr) hub_->serve(roster_);
+    RINGCCL_ASSIGN(lifeline_,
+                   Lifeline::tie(secret_, world_.rank, roster_, hub_card_, settings, owner.watched, deadline, owner.stop));
+    for (auto& choice : choices_)
+        if (choice->p2p != nullptr) choice->p2p->lend_stage(stage_);
+    RINGCCL_TRY(probe(deadline, owner.stop));
+    RINGCCL_TRY(agree(bootstrap, deadline, owner.stop));
+    model_costs();
+    RINGCCL_TRY(equip(owner.bell));
+    RINGCCL_TRY(connect_neighbours(deadline, owner.stop));
+    return bootstrap.exchange("ready", deadline, owner.stop).status();
+}
+
+Result<std::unique_ptr<Fabric>> Fabric::build(const ringUniqueId& id, int rank, int size, Settings& settings, Owner owner,
+                                              Deadline deadline) {
     std::unique_ptr<Fabric> fabric(new Fabric);
     fabric->world_.rank = rank;
     fabric->world_.size = size;
     RINGCCL_ASSIGN(fabric->secret_, secret_of(id));
     // A failure from here on is told to all. Failing to open a transport too: this rank joins first and says so there.
-    const Status opened = size > 1 ? fabric->open_transports(fabric->secret_, settings, bell) : Status{};
+    const Status opened = size > 1 ? fabric->open_transports(settings, owner) : Status{};
     RINGCCL_ASSIGN(const std::string card, fabric->own_card(settings));
-    RINGCCL_ASSIGN(auto bootstrap, Bootstrap::join(id, rank, size, card, settings, deadline, stop));
+    RINGCCL_ASSIGN(auto bootstrap, Bootstrap::join(id, rank, size, card, settings, deadline, owner.stop));
 
-    const auto meet = [&]() -> Status {
-        RINGCCL_TRY(opened);
-        RINGCCL_TRY(fabric->read_cards(bootstrap->cards(), settings));
-        RINGCCL_ASSIGN(fabric->stage_,
-                       SharedBlock::create("ringccl-stage", static_cast<size_t>(settings.stage_bytes) * kLanes));
-        if (size == 1) return {};
-        for (auto& choice : fabric->choices_)
-            if (choice->p2p != nullptr) choice->p2p->lend_stage(fabric->stage_);
-        RINGCCL_TRY(fabric->probe(deadline, stop));
-        RINGCCL_TRY(fabric->agree(*bootstrap, deadline, stop));
-        fabric->model_costs();
-        RINGCCL_TRY(fabric->equip(bell));
-        RINGCCL_TRY(fabric->connect_neighbours(deadline, stop));
-        return bootstrap->exchange("ready", deadline, stop).status();
-    };
-    if (Status met = meet(); !met.ok()) {
-        if (met.code() != ringRemoteError) bootstrap->fail(met, deadline);
+    const Status met = opened.ok() ? fabric->meet(*bootstrap, settings, owner, deadline) : opened;
+    if (!met.ok()) {
+        const bool own = met.code() != ringRemoteError;
+        if (own) bootstrap->fail(met, deadline);
+        if (fabric->lifeline_ != nullptr) {
+            if (own) fabric->lifeline_->failed(met);
+            fabric->lifeline_->leave();
+        }
         bootstrap.reset();
         // Give the bad news a moment to reach the others before this process may end; some may never come for it.
         await_meeting_end(fabric->secret_, Deadline::after(std::chrono::seconds(1)));
@@ -226,6 +254,11 @@ Result<std::unique_ptr<Fabric>> Fabric::build(const ringUniqueId& id, int rank, 
     return fabric;
 }
 
+void Fabric::untie() {
+    if (lifeline_ != nullptr) lifeline_->leave();
+    lifeline_.reset();
+}
+
 std::vector<Transport*> Fabric::transports() const {
     std::vector<Transport*> used;
     for (const auto& choice : choices_)
@@ -233,8 +266,21 @@ std::vector<Transport*> Fabric::transports() const {
     return used;
 }
 
-Wiring Fabric::wiring(std::chrono::milliseconds timeout, const std::atomic<bool>& stop) {
+FlightRecorder::Header Fabric::record_header() const {
+    FlightRecorder::Header header;
+    const Digest name = keyed_digest(secret_, "name");
+    for (size_t i = 0; i < 6; ++i) header.communicator += fmt::format("{:02x}", name[i]);
+    header.rank = world_.rank;
+    header.size = world_.size;
+    header.names = roster_.names;
+    for (int r = 0; r < world_.size; ++r)
+        header.transport.push_back(r == world_.rank ? "" : choices_[chosen_[r]]->transport->name());
+    return header;
+}
+
+Wiring Fabric::wiring(std::chrono::milliseconds timeout, const std::atomic<bool>& stop, FlightRecorder& recorder) {
     Wiring wiring;
+    wiring.progress = [&recorder](int peer) -> FlightRecorder::Progress& { return recorder.progress(peer); };
     wiring.connect = [this, timeout, &stop](const std::vector<int>& peers, int lane) -> Status {
         for (size_t t = 0; t < choices_.size(); ++t) {
             std::vector<int> here;

@@ -3,14 +3,17 @@
 
 #include <atomic>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/deadline.h"
 #include "base/knobs.h"
+#include "base/presence.h"
 #include "bootstrap/bootstrap.h"
 #include "device/doorbell.h"
 #include "engine/program.h"
+#include "monitor/lifeline.h"
 #include "plan/planners.h"
 #include "transports/transport.h"
 
@@ -18,10 +21,17 @@ namespace ringccl {
 
 class Fabric {
 public:
-    // Joins the meeting of `id`, tries every allowed transport to every rank that it may serve, agrees with the others on one
-    // per pair, and connects the ring neighbours. `settings` takes over what rank 0 decides for all.
-    static Result<std::unique_ptr<Fabric>> build(const ringUniqueId& id, int rank, int size, Settings& settings, Doorbell& bell,
-                                                 Deadline deadline, const std::atomic<bool>& stop);
+    // What the fabric needs of its owner, which outlives it.
+    struct Owner {
+        Doorbell& bell;
+        const Presence& presence;
+        Watched& watched;
+        const std::atomic<bool>& stop;
+    };
+    // Joins the meeting of `id`, ties the lifeline, tries every allowed transport to every rank that it may serve, agrees with
+    // the others on one per pair, and connects the ring neighbours. `settings` takes over what rank 0 decides for all.
+    static Result<std::unique_ptr<Fabric>> build(const ringUniqueId& id, int rank, int size, Settings& settings, Owner owner,
+                                                 Deadline deadline);
     ~Fabric();
 
     const World& world() const { return world_; }
@@ -29,8 +39,14 @@ public:
     const std::shared_ptr<SharedBlock>& stage() const { return stage_; }
     // The transports in use.
     std::vector<Transport*> transports() const;
-    // The links, connected on first need, within `timeout` and unless stopped.
-    Wiring wiring(std::chrono::milliseconds timeout, const std::atomic<bool>& stop);
+    // Null in a world of one.
+    Lifeline* lifeline() const { return lifeline_.get(); }
+    // Says goodbye. Afterwards the owner hears nothing any more.
+    void untie();
+    // The links, connected on first need, within `timeout` and unless stopped; their slices are counted in `recorder`.
+    Wiring wiring(std::chrono::milliseconds timeout, const std::atomic<bool>& stop, FlightRecorder& recorder);
+    // What the flight records of this communicator begin with.
+    FlightRecorder::Header record_header() const;
     // The id of a meeting point for `members` of this world, ascending, that needs nothing of this communicator to work: all
     // members find the same one. It is opened by the first of them. `round` tells one such meeting from the next.
     Result<ringUniqueId> meeting_of(const std::vector<int>& members, uint64_t round, const Settings& settings) const;
@@ -40,7 +56,8 @@ public:
 private:
     Fabric() = default;
 
-    Status open_transports(const Secret& secret, const Settings& settings, Doorbell& bell);
+    Status open_transports(const Settings& settings, const Owner& owner);
+    Status meet(Bootstrap& bootstrap, Settings& settings, const Owner& owner, Deadline deadline);
     Status read_cards(const std::vector<std::string>& cards, Settings& settings);
     Status probe(Deadline deadline, const std::atomic<bool>& stop);
     Status agree(Bootstrap& bootstrap, Deadline deadline, const std::atomic<bool>& stop);
@@ -53,6 +70,10 @@ private:
     std::vector<std::unique_ptr<Choice>> choices_;  // best first
     std::vector<int> chosen_;                       // for each rank, an index into choices_; -1 for this rank
     Secret secret_{};
+    Roster roster_;
+    nlohmann::json hub_card_;
+    std::unique_ptr<HubPost> hub_;  // on rank 0
+    std::unique_ptr<Lifeline> lifeline_;
     std::vector<std::vector<std::string>> addresses_;  // of each rank's host, best first
     World world_;
     CostModel costs_;

@@ -8,31 +8,40 @@ namespace ringccl {
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-Engine::Engine(std::vector<Transport*> transports, Doorbell& bell, const Health& health, std::shared_ptr<SharedBlock> stage,
-               Options options)
+namespace {
+
+// How long a collective may stand still before lasting() is called first, and the longest while between two calls.
+constexpr steady_clock::duration kFirstNotice = std::chrono::milliseconds(500), kRarest = std::chrono::seconds(10);
+
+}  // namespace
+
+Engine::Engine(std::vector<Transport*> transports, Doorbell& bell, const Health& health, FlightRecorder& recorder,
+               std::shared_ptr<SharedBlock> stage, Options options)
     : transports_(std::move(transports)),
       bell_(bell),
       health_(health),
-      options_(options),
+      recorder_(recorder),
+      options_(std::move(options)),
       stage_block_(std::move(stage)),
       scratches_(kLanes) {
     const size_t each = stage_block_->bytes() / kLanes;
     for (int lane = 0; lane < kLanes; ++lane) stages_.emplace_back(stage_block_.get(), lane * each, each);
+    if (options_.timeline != nullptr) trace_.emplace(*options_.timeline);
 }
 
 // Tasks that share a link take turns in the order of the batch, which is the same on all ranks; all others run side by side.
-void Engine::order(std::vector<Task>& tasks) {
-    for (Task& task : tasks) {
+void Engine::order() {
+    for (Task& task : *tasks_) {
         task.waits_for = 0;
         task.followed_by.clear();
     }
-    if (tasks.size() == 1) return;
+    if (tasks_->size() == 1) return;
     std::unordered_map<uint64_t, size_t> holder;
-    for (size_t i = 0; i < tasks.size(); ++i) {
-        for (uint64_t claim : tasks[i].program->claims()) {
+    for (size_t i = 0; i < tasks_->size(); ++i) {
+        for (uint64_t claim : (*tasks_)[i].program->claims()) {
             if (auto [at, free] = holder.try_emplace(claim, i); !free) {
-                tasks[at->second].followed_by.push_back(i);
-                ++tasks[i].waits_for;
+                (*tasks_)[at->second].followed_by.push_back(i);
+                ++(*tasks_)[i].waits_for;
                 at->second = i;
             }
         }
@@ -55,17 +64,28 @@ void Engine::start(Task& task) {
     std::byte* memory[kLanes] = {};
     for (int lane = 0; lane < kLanes; ++lane)
         if (needed[lane] != 0) memory[lane] = scratch(lane, needed[lane]);
-    const auto index = static_cast<size_t>(&task - tasks_begin_);
+    const auto index = static_cast<size_t>(&task - tasks_->data());
+    if (trace_) begun_[index] = Timeline::now();
     for (Runner& runner : runners) {
         const int lane = runner.lane();
-        runner.start(task.binding, task.program->arithmetic(), stages_[lane], memory[lane] + used[lane]);
+        runner.start(task.binding, task.program->arithmetic(), stages_[lane], memory[lane] + used[lane],
+                     trace_ ? &*trace_ : nullptr);
         used[lane] += runner.scratch_bytes(task.program->arithmetic());
         active_.push_back({&runner, index});
     }
 }
 
+void Engine::finish(Task& task) {
+    recorder_.end(task.record, ringSuccess);
+    if (trace_)
+        trace_->timeline().operation(task.operation, task.program->algorithm(), begun_[&task - tasks_->data()],
+                                     Timeline::now(), ringSuccess);
+    for (size_t next : task.followed_by)
+        if (--(*tasks_)[next].waits_for == 0) start((*tasks_)[next]);
+}
+
 // One pass over everything that can move.
-bool Engine::advance(std::vector<Task>& tasks, Status& status) {
+bool Engine::advance(Status& status) {
     bool moved = false;
     for (size_t i = 0; i < active_.size();) {
         const auto [runner, index] = active_[i];
@@ -85,18 +105,18 @@ bool Engine::advance(std::vector<Task>& tasks, Status& status) {
         }
         moved = true;
         active_.erase(active_.begin() + static_cast<ptrdiff_t>(i));
-        if (--tasks[index].left == 0)
-            for (size_t next : tasks[index].followed_by)
-                if (--tasks[next].waits_for == 0) start(tasks[next]);
+        if (Task& task = (*tasks_)[index]; --task.left == 0) finish(task);
     }
     for (Transport* transport : transports_) moved |= transport->progress();
+    if (trace_) trace_->look();
     return moved;
 }
 
 Status Engine::run(std::vector<Task>& tasks) {
     active_.clear();
-    order(tasks);
-    tasks_begin_ = tasks.data();
+    tasks_ = &tasks;
+    if (trace_) begun_.assign(tasks.size(), 0);
+    order();
     for (Task& task : tasks)
         if (task.waits_for == 0) start(task);
 
@@ -104,7 +124,7 @@ Status Engine::run(std::vector<Task>& tasks) {
     Patience patience(options_.spin, options_.yields);
     auto last_move = steady_clock::time_point::min();
     while (!active_.empty()) {
-        if (advance(tasks, status)) {
+        if (advance(status)) {
             if (!status.ok()) return status;
             patience.renew();
             last_move = steady_clock::time_point::min();
@@ -116,19 +136,16 @@ Status Engine::run(std::vector<Task>& tasks) {
 
         // The clock of the deadline starts with the first sleep after a move: a rank that polls is not stuck yet.
         const auto now = steady_clock::now();
-        if (last_move == steady_clock::time_point::min()) last_move = now;
-        const auto left = std::chrono::duration_cast<microseconds>(options_.timeout - (now - last_move));
-        if (left.count() <= 0) return late(tasks);
-        gather_descriptors();
-        bell_.announce(!descriptors_.empty());
-        const bool moved = advance(tasks, status);
-        if (!moved && health_.good()) {
-            sleeps_.fetch_add(1, std::memory_order_relaxed);
-            bell_.sleep(descriptors_, left);
+        if (last_move == steady_clock::time_point::min()) {
+            last_move = now;
+            next_notice_ = kFirstNotice;
         }
-        bell_.awake();
-        if (!status.ok()) return status;
-        if (moved) {
+        const auto waited = now - last_move;
+        if (waited >= options_.timeout) return late();
+        if (waited >= next_notice_) note_waiting(waited);
+        const auto limit = std::min<steady_clock::duration>(options_.timeout, next_notice_) - waited;
+        if (sleep(std::chrono::ceil<microseconds>(limit), status)) {
+            if (!status.ok()) return status;
             patience.renew();
             last_move = steady_clock::time_point::min();
         }
@@ -138,25 +155,59 @@ Status Engine::run(std::vector<Task>& tasks) {
     return {};
 }
 
+// Looks once more and sleeps if nothing has moved meanwhile; true if something had.
+bool Engine::sleep(microseconds limit, Status& status) {
+    gather_descriptors();
+    bell_.announce(!descriptors_.empty());
+    const bool moved = advance(status);
+    if (!moved && health_.good()) {
+        sleeps_.fetch_add(1, std::memory_order_relaxed);
+        const Timeline::Ticks begin = trace_ ? Timeline::now() : 0;
+        bell_.sleep(descriptors_, limit);
+        if (trace_) trace_->timeline().slept(begin, Timeline::now());
+    }
+    bell_.awake();
+    return moved;
+}
+
+// Puts on record whom everybody waits for, and speaks of the oldest collective.
+void Engine::note_waiting(steady_clock::duration waited) {
+    next_notice_ = waited + std::min(waited, kRarest);
+    std::optional<uint64_t> oldest;
+    for (const Active& active : active_) {
+        const Task& task = (*tasks_)[active.task];
+        recorder_.waits_for(task.record, active.runner->waits_for());
+        const Fingerprint& print = task.operation.print;
+        if (print.kind != Kind::send && (!oldest || print.sequence < *oldest)) oldest = print.sequence;
+    }
+    if (oldest && options_.lasting) options_.lasting(*oldest);
+}
+
 void Engine::gather_descriptors() {
     descriptors_.clear();
     for (const Transport* transport : transports_) transport->watch(descriptors_);
 }
 
-Status Engine::late(const std::vector<Task>& tasks) const {
-    std::vector<int> missing;
-    for (const Active& active : active_)
-        if (int rank = active.runner->waits_for(); rank >= 0) missing.push_back(rank);
-    std::sort(missing.begin(), missing.end());
-    missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
-    const Fingerprint& print = tasks[active_.front().task].operation.print;
-    const std::string whom = missing.empty()
-                                 ? std::string("a peer to take what it was sent")
-                                 : fmt::format("rank{} {}", missing.size() > 1 ? "s" : "", fmt::join(missing, ", "));
+Engine::Standstill Engine::standstill() {
+    Standstill still;
+    for (const Active& active : active_) {
+        const Fingerprint& print = (*tasks_)[active.task].operation.print;
+        if (print.kind != Kind::send && (!still.sequence || print.sequence < *still.sequence)) still.sequence = print.sequence;
+        if (const int rank = active.runner->waits_for(); rank >= 0) still.peers.push_back(rank);
+    }
+    std::sort(still.peers.begin(), still.peers.end());
+    still.peers.erase(std::unique(still.peers.begin(), still.peers.end()), still.peers.end());
+    return still;
+}
+
+Status Engine::late() {
+    note_waiting(options_.timeout);
+    const std::vector<int> peers = standstill().peers;
+    const Task& task = (*tasks_)[active_.front().task];
     return failure(ringTimeout,
-                   "{} (operation {}) has not moved for {} ms, waiting for {}; are all ranks alive and making the "
-                   "same call? RINGCCL_TIMEOUT_MS sets the limit",
-                   kind_name(print.kind), print.sequence, options_.timeout.count(), whom);
+                   "{} has not moved for {} ms on rank {}, which waits for rank{} {} (RINGCCL_TIMEOUT_MS sets the limit)",
+                   name_of(task.operation.print), options_.timeout.count(), task.binding.rank, peers.size() > 1 ? "s" : "",
+                   fmt::join(peers, ", "));
 }
 
 }  // namespace ringccl

@@ -3,14 +3,19 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "engine/health.h"
 #include "device/doorbell.h"
+#include "engine/health.h"
 #include "engine/patience.h"
 #include "engine/program.h"
+#include "engine/slice_trace.h"
+#include "trace/flight_recorder.h"
+#include "trace/timeline.h"
 
 namespace ringccl {
 
@@ -18,6 +23,7 @@ struct Task {
     Program* program = nullptr;
     Operation operation;
     Binding binding;
+    uint64_t record = 0;  // in the flight recorder
     // Filled by the engine.
     size_t waits_for = 0;             // earlier tasks of the batch that hold one of its links
     std::vector<size_t> followed_by;  // later tasks that wait for this one
@@ -30,23 +36,36 @@ public:
         std::chrono::milliseconds timeout{300000};
         std::chrono::microseconds spin{50};
         int yields = 0;
+        // Called when a collective of that number has not moved for a while, and then again after longer and longer whiles.
+        std::function<void(uint64_t sequence)> lasting;
+        Timeline* timeline = nullptr;
     };
 
-    Engine(std::vector<Transport*> transports, Doorbell& bell, const Health& health, std::shared_ptr<SharedBlock> stage,
-           Options options);
+    Engine(std::vector<Transport*> transports, Doorbell& bell, const Health& health, FlightRecorder& recorder,
+           std::shared_ptr<SharedBlock> stage, Options options);
 
     // Blocks until all tasks are done or one has failed; after a failure the links are spoilt and nothing more may be run.
     Status run(std::vector<Task>& tasks);
 
+    // After run() gave ringTimeout: the collective that does not move, if it is one, and the ranks that this one waits for.
+    struct Standstill {
+        std::optional<uint64_t> sequence;
+        std::vector<int> peers;
+    };
+    Standstill standstill();
+
     uint64_t sleeps() const { return sleeps_.load(std::memory_order_relaxed); }
 
 private:
-    void order(std::vector<Task>& tasks);
+    void order();
     void start(Task& task);
+    void finish(Task& task);
     std::byte* scratch(int lane, size_t bytes);
-    bool advance(std::vector<Task>& tasks, Status& status);
+    bool advance(Status& status);
+    bool sleep(std::chrono::microseconds limit, Status& status);
+    void note_waiting(std::chrono::steady_clock::duration waited);
     void gather_descriptors();
-    Status late(const std::vector<Task>& tasks) const;
+    Status late();
 
     struct Active {
         Runner* runner;
@@ -56,12 +75,16 @@ private:
     std::vector<Transport*> transports_;
     Doorbell& bell_;
     const Health& health_;
+    FlightRecorder& recorder_;
     Options options_;
+    std::optional<SliceTrace> trace_;
     std::shared_ptr<SharedBlock> stage_block_;
     std::vector<Stage> stages_;                      // one per lane
     std::vector<std::vector<std::byte>> scratches_;  // per lane, grown on demand
     std::vector<Active> active_;
-    const Task* tasks_begin_ = nullptr;  // of the batch that runs
+    std::vector<Task>* tasks_ = nullptr;                 // the batch that runs
+    std::chrono::steady_clock::duration next_notice_{};  // how long nothing may move until lasting() is called
+    std::vector<Timeline::Ticks> begun_;                 // by task; only with a timeline
     std::vector<pollfd> descriptors_;
     std::atomic<uint64_t> sleeps_{0};
 };

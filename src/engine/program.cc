@@ -51,7 +51,7 @@ Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& sh
         peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
         RINGCCL_TRY(wiring.connect(peers, lane));
 
-        std::vector<SendLink*> sinks;
+        std::vector<Runner::Sink> sinks;
         std::vector<BoundStep> steps;
         for (const Step& step : channel.steps) {
             BoundStep bound;
@@ -65,16 +65,18 @@ Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& sh
             bound.stage = step.stage;
             for (int source : step.sources) {
                 bound.sources.push_back(&wiring.receiver(source, lane));
+                bound.source_progress.push_back(&wiring.progress(source));
                 if (source < world.rank) ++bound.local_place;
             }
             bound.inline_bytes = step.sinks.empty() ? 0 : SIZE_MAX;
             for (int sink : step.sinks) {
                 SendLink* link = &wiring.sender(sink, lane);
                 bound.sinks.push_back(link);
+                bound.sink_progress.push_back(&wiring.progress(sink));
                 bound.inline_bytes = std::min(bound.inline_bytes, wiring.inline_bytes(sink));
-                auto known = std::find(sinks.begin(), sinks.end(), link);
+                auto known = std::find_if(sinks.begin(), sinks.end(), [&](const Runner::Sink& s) { return s.rank == sink; });
                 bound.holds.push_back(static_cast<size_t>(known - sinks.begin()));
-                if (known == sinks.end()) sinks.push_back(link);
+                if (known == sinks.end()) sinks.push_back({sink, link});
             }
             bound.slice = slice_elements(step.count, program->arithmetic_.element, slice_bytes, stage_bytes, plan.burst);
             steps.push_back(std::move(bound));

@@ -24,6 +24,7 @@ struct Wiring {
     std::function<SendLink&(int peer, int lane)> sender;
     std::function<RecvLink&(int peer, int lane)> receiver;
     std::function<size_t(int peer)> inline_bytes;
+    std::function<FlightRecorder::Progress&(int peer)> progress;  // where its slices are counted
 };
 
 class Program {

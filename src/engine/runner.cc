@@ -7,8 +7,8 @@
 
 namespace ringccl {
 
-Runner::Runner(std::vector<BoundStep> steps, std::vector<SendLink*> sinks, int lane) : steps_(std::move(steps)), lane_(lane) {
-    for (SendLink* sink : sinks) holds_.push_back({sink, 0});
+Runner::Runner(std::vector<BoundStep> steps, std::vector<Sink> sinks, int lane) : steps_(std::move(steps)), lane_(lane) {
+    for (const Sink& sink : sinks) holds_.push_back({sink.rank, sink.link, 0});
     views_.resize(std::max<size_t>(1, most_sources()));
     operands_.resize(most_sources() + 1);
 }
@@ -34,11 +34,13 @@ size_t Runner::scratch_bytes(const Arithmetic& arithmetic) const {
     return direct ? 0 : (1 + most_sources() * kWindowSlices) * largest_slice(arithmetic.element);
 }
 
-void Runner::start(const Binding& binding, const Arithmetic& arithmetic, Stage& stage, std::byte* scratch) {
+void Runner::start(const Binding& binding, const Arithmetic& arithmetic, Stage& stage, std::byte* scratch, SliceTrace* trace) {
     binding_ = &binding;
     arithmetic_ = &arithmetic;
     stage_ = &stage;
     scratch_ = scratch;
+    trace_ = trace;
+    if (trace_ != nullptr) slice_since_ = Timeline::now();
     largest_slice_ = largest_slice(arithmetic.element);
     for (Hold& hold : holds_) hold.until = 0;
     status_ = {};
@@ -119,6 +121,7 @@ Runner::State Runner::advance() {
         }
         if (!sinks_ready() || !carry_out(slice_span(slice_))) return stuck(moved);
         for (RecvLink* source : step().sources) source->release();
+        if (trace_ != nullptr) trace_received();
         moved = true;
         next_slice();
     }
@@ -127,6 +130,7 @@ Runner::State Runner::advance() {
 
 // What is offered does not get away: because peers are late, or because a link has failed.
 Runner::State Runner::stuck(bool moved) {
+    if (!status_.ok()) return State::failed;
     for (const Hold& hold : holds_) {
         if (hold.link->status().ok()) continue;
         status_ = hold.link->status();
@@ -150,9 +154,10 @@ bool Runner::take_sources() {
                 break;
         }
         if (view.print != binding_->operation->print || view.bytes != bytes) {
-            status_ = disagreement(s.source_ranks[viewed_], view);
+            status_ = differs(s.source_ranks[viewed_], view);
             return false;
         }
+        FlightRecorder::Progress::count(s.source_progress[viewed_]->received);
     }
     return true;
 }
@@ -162,14 +167,13 @@ bool Runner::sinks_ready() const {
     return std::all_of(s.sinks.begin(), s.sinks.end(), [](SendLink* sink) { return sink->ready(); });
 }
 
-// Combines the current slice and offers it; false if the stage has no room yet.
+// Combines the current slice and offers it; false if the stage has no room yet, or with status_ if a source has withdrawn.
 bool Runner::carry_out(Span span) {
     const BoundStep& s = step();
     const size_t bytes = span.count * arithmetic_->element;
     std::byte* dest = s.dest.exists() ? local_memory(s.dest, span.begin) : nullptr;
     if (s.sinks.empty()) {
-        if (dest != nullptr) combine(dest, span);
-        return true;
+        return dest == nullptr || combine(dest, span);
     }
 
     // Only its own operand, unchanged: nothing to compute before offering.
@@ -180,14 +184,14 @@ bool Runner::carry_out(Span span) {
 
     if (bytes <= s.inline_bytes) {
         std::byte* out = home != nullptr ? home : scratch_;
-        if (!publishes) combine(out, span);
+        if (!publishes && !combine(out, span)) return false;
         offer({out, bytes, nullptr}, false);
         return true;
     }
     const Source standing{home, bytes, region.exists() ? block_of(region) : nullptr};
     if (home != nullptr && !s.stage &&
         std::all_of(s.sinks.begin(), s.sinks.end(), [&](SendLink* sink) { return sink->takes(standing); })) {
-        if (!publishes) combine(home, span);
+        if (!publishes && !combine(home, span)) return false;
         offer(standing, true);
         return true;
     }
@@ -195,20 +199,32 @@ bool Runner::carry_out(Span span) {
     if (copy == nullptr) return false;
     if (publishes) {
         std::memcpy(copy, home, bytes);
-    } else if (dest != nullptr) {
-        combine(dest, span);
-        std::memcpy(copy, dest, bytes);
     } else {
-        combine(copy, span);
+        if (!combine(dest != nullptr ? dest : copy, span)) return false;
+        if (dest != nullptr) std::memcpy(copy, dest, bytes);
     }
     offer({copy, bytes, stage_->block()}, false);
     stage_->commit(s.sinks);
     return true;
 }
 
-void Runner::combine(std::byte* out, Span span) {
+// Computes the slice from all operands. A result of which a source was withdrawn meanwhile must not leave this rank.
+bool Runner::combine(std::byte* out, Span span) {
     const BoundStep& s = step();
-    if (span.count == 0) return;
+    bool stands = true;
+    for (size_t i = 0; i < s.sources.size(); ++i)
+        if (views_[i].lent) stands &= s.sources[i]->pin();
+    if (stands && span.count != 0) reduce(out, span);
+    for (size_t i = 0; i < s.sources.size(); ++i) {
+        if (!views_[i].lent) continue;
+        stands &= s.sources[i]->unpin();
+        if (!stands && status_.ok()) status_ = s.sources[i]->status();
+    }
+    return stands;
+}
+
+void Runner::reduce(std::byte* out, Span span) {
+    const BoundStep& s = step();
     size_t operands = 0;
     for (size_t i = 0; i <= s.sources.size(); ++i) {
         if (i == s.local_place && s.local.exists()) {
@@ -237,7 +253,16 @@ void Runner::offer(const Source& source, bool held) {
     for (size_t i = 0; i < s.sinks.size(); ++i) {
         s.sinks[i]->offer(binding_->operation->print, source);
         if (held) holds_[s.holds[i]].until = s.sinks[i]->offered();
+        FlightRecorder::Progress::count(s.sink_progress[i]->offered);
+        if (trace_ != nullptr)
+            trace_->offered(holds_[s.holds[i]].rank, lane_, *s.sinks[i], binding_->operation->print, source.bytes);
     }
+}
+
+void Runner::trace_received() {
+    for (size_t i = 0; i < step().sources.size(); ++i)
+        trace_->received(step().source_ranks[i], lane_, binding_->operation->print, views_[i].bytes, slice_since_);
+    slice_since_ = Timeline::now();
 }
 
 void Runner::next_slice() {
@@ -257,27 +282,22 @@ bool Runner::settled() {
     return true;
 }
 
-int Runner::waits_for() const {
+int Runner::waits_for() {
     if (running_ && viewed_ < step().sources.size()) return step().source_ranks[viewed_];
+    for (const Hold& hold : holds_) {
+        const bool full = running_ && !hold.link->ready();
+        if (full || hold.link->taken() < hold.until || !hold.link->flushed()) return hold.rank;
+    }
+    // The stage is full of what a peer has not taken.
+    for (const Hold& hold : holds_)
+        if (hold.link->taken() < hold.link->offered()) return hold.rank;
     return -1;
 }
 
-Status Runner::disagreement(int source, const View& view) const {
+Status Runner::differs(int source, const View& view) const {
     const Fingerprint& mine = binding_->operation->print;
-    const Fingerprint& theirs = view.print;
-    const auto differ = [&](const char* field, auto ours, auto other) {
-        return failure(ringMismatch,
-                       "the ranks call different things: {} is {} on this rank but {} on rank {} (operation {}: "
-                       "{} here, {} there)",
-                       field, ours, other, source, mine.sequence, kind_name(mine.kind), kind_name(theirs.kind));
-    };
-    if (mine.kind != theirs.kind) return differ("the operation", kind_name(mine.kind), kind_name(theirs.kind));
-    if (mine.sequence != theirs.sequence) return differ("the number of calls made so far", mine.sequence, theirs.sequence);
-    if (mine.type != theirs.type)
-        return differ("the type", type_name(ringDataType_t(mine.type)), type_name(ringDataType_t(theirs.type)));
-    if (mine.op != theirs.op) return differ("the op", op_name(mine.op), op_name(theirs.op));
-    if (mine.count != theirs.count) return differ("the count", mine.count, theirs.count);
-    if (mine.root != theirs.root) return differ("the root", mine.root, theirs.root);
+    const Status status = disagreement(binding_->rank, mine, source, view.print);
+    if (!status.ok()) return status;
     return failure(ringInternalError, "rank {} sent a slice of {} bytes where {} expects another size: different plans", source,
                    view.bytes, kind_name(mine.kind));
 }

@@ -10,9 +10,11 @@
 #include <cstddef>
 #include <vector>
 
+#include "engine/slice_trace.h"
 #include "engine/stage.h"
 #include "kernels/cpu/kernels.h"
 #include "plan/plan.h"
+#include "trace/flight_recorder.h"
 #include "transports/transport.h"
 
 namespace ringccl {
@@ -29,6 +31,7 @@ struct Arithmetic {
 // An operation with its buffers as the engine sees them.
 struct Binding {
     const Operation* operation = nullptr;
+    int rank = 0;  // this one
     const std::byte* send = nullptr;
     std::byte* recv = nullptr;
     const SharedBlock* send_block = nullptr;  // the shared block that holds the buffer, or null
@@ -40,7 +43,9 @@ struct Binding {
 struct BoundStep {
     std::vector<RecvLink*> sources;
     std::vector<int> source_ranks;
+    std::vector<FlightRecorder::Progress*> source_progress;
     std::vector<SendLink*> sinks;
+    std::vector<FlightRecorder::Progress*> sink_progress;
     std::vector<size_t> holds;  // for each sink, its place in Runner::holds_
     size_t inline_bytes = 0;    // the largest slice that every sink's link copies
     size_t local_place = 0;     // of the local operand among the operands, in rank order
@@ -55,7 +60,12 @@ class Runner {
 public:
     enum class State { idle, moved, done, failed };
 
-    Runner(std::vector<BoundStep> steps, std::vector<SendLink*> sinks, int lane);
+    // Each rank that some step offers to, once, with its link.
+    struct Sink {
+        int rank;
+        SendLink* link;
+    };
+    Runner(std::vector<BoundStep> steps, std::vector<Sink> sinks, int lane);
 
     int lane() const { return lane_; }
     size_t largest_slice(size_t element) const;  // bytes
@@ -63,18 +73,20 @@ public:
 
     // `scratch` serves landings and scaled inputs: scratch_bytes() of it.
     size_t scratch_bytes(const Arithmetic& arithmetic) const;
-    void start(const Binding& binding, const Arithmetic& arithmetic, Stage& stage, std::byte* scratch);
+    // `trace`: null, or who is told of every slice.
+    void start(const Binding& binding, const Arithmetic& arithmetic, Stage& stage, std::byte* scratch, SliceTrace* trace);
     State advance();
     // What went wrong, after `failed`.
     const Status& status() const { return status_; }
-    // The rank that the current step waits for, or -1.
-    int waits_for() const;
+    // A rank that must do something before this one can go on, or -1.
+    int waits_for();
 
 private:
     struct Span {
         size_t begin, count;  // elements of the step
     };
     struct Hold {
+        int rank;
         SendLink* link;
         uint64_t until;
     };
@@ -91,12 +103,14 @@ private:
     bool take_sources();
     bool sinks_ready() const;
     bool carry_out(Span span);
-    void combine(std::byte* out, Span span);
+    bool combine(std::byte* out, Span span);
+    void reduce(std::byte* out, Span span);
     void offer(const Source& source, bool held);
+    void trace_received();
     void next_slice();
     bool settled();
     State stuck(bool moved);
-    Status disagreement(int source, const View& view) const;
+    Status differs(int source, const View& view) const;
 
     std::vector<BoundStep> steps_;
     int lane_;
@@ -108,6 +122,8 @@ private:
     const Arithmetic* arithmetic_ = nullptr;
     Stage* stage_ = nullptr;
     std::byte* scratch_ = nullptr;
+    SliceTrace* trace_ = nullptr;
+    Timeline::Ticks slice_since_ = 0;  // when the current slice became the current one; only with a trace
 
     size_t largest_slice_ = 0;                // bytes, rounded up to Stage::kAlign
     size_t phase_begin_ = 0, phase_end_ = 0;  // steps of the current phase

@@ -2,8 +2,10 @@
 // the others, except for the doorbell page, which others must ring.
 //
 //     page 0            the doorbell
+//     the notice        whether this rank has withdrawn what it offered; the id of its stage
 //     then, per peer and lane:
 //       released        how many of the peer's slices this rank is done with (this rank is the receiver)
+//       reading         whether this rank is reading memory of the peer, which is in the same process
 //       fetches         whether this rank has proved that it can read the peer's memory by process_vm_readv
 //       outbox          kLinkDepth entries that this rank fills for the peer (this rank is the sender)
 //
@@ -17,8 +19,8 @@
 #include <memory>
 
 #include "base/operation.h"
-#include "device/shared_block.h"
 #include "device/doorbell.h"
+#include "device/shared_block.h"
 #include "plan/plan.h"
 #include "transports/transport.h"
 
@@ -53,7 +55,9 @@ static_assert(sizeof(Entry) == 128);
 class Arena {
 public:
     static constexpr size_t kDoorbellBytes = 4096;
-    static size_t bytes(int world_size) { return kDoorbellBytes + static_cast<size_t>(world_size) * kLanes * sizeof(PerLane); }
+    static size_t bytes(int world_size) {
+        return kDoorbellBytes + sizeof(Notice) + static_cast<size_t>(world_size) * kLanes * sizeof(PerLane);
+    }
 
     Arena() = default;
     // `doorbell` is where page 0 is writable; `base` is the whole arena.
@@ -61,19 +65,27 @@ public:
 
     DoorbellWord* doorbell() const { return reinterpret_cast<DoorbellWord*>(doorbell_); }
     // The id of the owner's stage, for ranks of the same process, which must keep it alive as long as they may read from it.
-    std::atomic<uint64_t>* stage_id() const { return reinterpret_cast<std::atomic<uint64_t>*>(base_ + kDoorbellBytes - 64); }
+    std::atomic<uint64_t>* stage_id() const { return &notice()->stage_id; }
+    std::atomic<uint32_t>* withdrawn() const { return &notice()->withdrawn; }
     std::atomic<uint64_t>* released(int peer, int lane) const { return &at(peer, lane)->released; }
+    std::atomic<uint32_t>* reading(int peer, int lane) const { return &at(peer, lane)->reading; }
     std::atomic<uint32_t>* fetches(int peer) const { return &at(peer, 0)->fetches; }
     Entry* outbox(int peer, int lane) const { return at(peer, lane)->outbox; }
 
 private:
+    struct alignas(128) Notice {
+        std::atomic<uint32_t> withdrawn;
+        std::atomic<uint64_t> stage_id;
+    };
     struct PerLane {
         Entry outbox[kLinkDepth];
         alignas(128) std::atomic<uint64_t> released;
         std::atomic<uint32_t> fetches;
+        alignas(128) std::atomic<uint32_t> reading;  // a line of its own: the peer polls the one before
     };
+    Notice* notice() const { return reinterpret_cast<Notice*>(base_ + kDoorbellBytes); }
     PerLane* at(int peer, int lane) const {
-        return reinterpret_cast<PerLane*>(base_ + kDoorbellBytes) + static_cast<size_t>(peer) * kLanes + lane;
+        return reinterpret_cast<PerLane*>(base_ + kDoorbellBytes + sizeof(Notice)) + static_cast<size_t>(peer) * kLanes + lane;
     }
 
     std::byte* doorbell_ = nullptr;

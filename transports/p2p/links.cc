@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/asymmetric_fence.h"
 #include "transports/p2p/p2p_transport.h"
 
 namespace ringccl {
@@ -49,11 +50,18 @@ void P2pSendLink::offer(const Fingerprint& print, const Source& source) {
     transport_.count_sent(source.bytes);
 }
 
+const Status& P2pSendLink::status() {
+    if (status_.ok() && transport_.gone(peer_) && taken() < offered_)
+        status_ = failure(ringRemoteError, "rank {} has left the communicator and will not take what it was sent", peer_.rank);
+    return status_;
+}
+
 P2pRecvLink::P2pRecvLink(P2pTransport& transport, Peer& peer, int lane)
     : transport_(transport),
       peer_(peer),
       outbox_(peer.arena.outbox(transport.rank(), lane)),
-      counter_(transport.arena().released(peer.rank, lane)) {}
+      counter_(transport.arena().released(peer.rank, lane)),
+      reading_(transport.arena().reading(peer.rank, lane)) {}
 
 void P2pRecvLink::post(std::byte* landing, size_t bytes) {
     posts_[posted_++ % kLinkDepth] = {landing, bytes};
@@ -62,8 +70,8 @@ void P2pRecvLink::post(std::byte* landing, size_t bytes) {
 RecvLink::Taken P2pRecvLink::take(View& view) {
     if (taken_ == posted_) return Taken::nothing;
     const Entry& entry = outbox_[taken_ % kLinkDepth];
-    if (entry.number.load(std::memory_order_acquire) != taken_ + 1) return Taken::nothing;
-    view = {nullptr, entry.bytes, entry.print};
+    if (entry.number.load(std::memory_order_acquire) != taken_ + 1) return nothing();
+    view = {nullptr, entry.bytes, entry.print, entry.form != Entry::Form::inside};
     // A slice of another size is a disagreement between ranks: shown without its bytes, for the engine to explain.
     if (entry.bytes == posts_[taken_ % kLinkDepth].bytes) {
         const Taken located = locate(entry, view);
@@ -72,6 +80,39 @@ RecvLink::Taken P2pRecvLink::take(View& view) {
     ++taken_;
     transport_.count_received(view.bytes);
     return Taken::slice;
+}
+
+// Whether the next slice can still come.
+RecvLink::Taken P2pRecvLink::nothing() {
+    if (!transport_.gone(peer_)) return Taken::nothing;
+    // What a peer has offered before its goodbye was heard can be seen by now.
+    if (outbox_[taken_ % kLinkDepth].number.load(std::memory_order_acquire) == taken_ + 1) return Taken::nothing;
+    status_ =
+        failure(ringRemoteError, "rank {} has left the communicator and will not send what this rank waits for", peer_.rank);
+    return Taken::broken;
+}
+
+bool P2pRecvLink::stands() {
+    // Not before what has been read.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (peer_.arena.withdrawn()->load(std::memory_order_relaxed) == 0) return true;
+    status_ = failure(ringRemoteError, "rank {} has withdrawn what it offered, for it cannot go on; see what that rank reports",
+                      peer_.rank);
+    return false;
+}
+
+// A peer in this process may free its memory as soon as it has failed, so it waits until nobody reads (P2pTransport::withdraw).
+// Memory of another process may change under the reader, but is there.
+bool P2pRecvLink::pin() {
+    if (!peer_.same_process) return true;
+    reading_->store(1, std::memory_order_relaxed);
+    light_fence();
+    return stands();
+}
+
+bool P2pRecvLink::unpin() {
+    if (peer_.same_process) reading_->store(0, std::memory_order_release);
+    return stands();
 }
 
 RecvLink::Taken P2pRecvLink::locate(const Entry& entry, View& view) {
@@ -100,15 +141,19 @@ RecvLink::Taken P2pRecvLink::locate(const Entry& entry, View& view) {
                 const iovec there{reinterpret_cast<void*>(entry.place.where + done), view.bytes - done};
                 const ssize_t got = process_vm_readv(peer_.pid, &here, 1, &there, 1, 0);
                 if (got <= 0) {
-                    status_ = errno == ESRCH ? failure(ringRemoteError, "rank {} (process {}) is gone", peer_.rank, peer_.pid)
-                                             : system_failure(errno, "process_vm_readv of {} bytes from rank {} (process {})",
+                    // A rank that has failed may have freed the memory already.
+                    const int error = errno;
+                    if (!stands()) return Taken::broken;
+                    status_ = error == ESRCH ? failure(ringRemoteError, "rank {} (process {}) is gone", peer_.rank, peer_.pid)
+                                             : system_failure(error, "process_vm_readv of {} bytes from rank {} (process {})",
                                                               view.bytes, peer_.rank, peer_.pid);
                     return Taken::broken;
                 }
                 done += static_cast<size_t>(got);
             }
             view.data = landing;
-            return Taken::slice;
+            view.lent = false;
+            return stands() ? Taken::slice : Taken::broken;
         }
     }
     status_ = failure(ringInternalError, "rank {} offers a slice of an unknown form", peer_.rank);

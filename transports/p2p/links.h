@@ -21,6 +21,7 @@ public:
     uint64_t offered() const override { return offered_; }
     uint64_t taken() override { return released_ = counter_->load(std::memory_order_acquire); }
     bool flushed() const override { return true; }
+    const Status& status() override;
 
 private:
     P2pTransport& transport_;
@@ -30,6 +31,7 @@ private:
     bool peer_fetches_;                     // the peer can read our memory by process_vm_readv
     uint64_t offered_ = 0;
     uint64_t released_ = 0;  // as last seen
+    Status status_;
 };
 
 class P2pRecvLink final : public RecvLink {
@@ -38,16 +40,21 @@ public:
 
     void post(std::byte* landing, size_t bytes) override;
     Taken take(View& view) override;
+    bool pin() override;
+    bool unpin() override;
     void release() override;
     const Status& status() const override { return status_; }
 
 private:
     Taken locate(const Entry& entry, View& view);
+    Taken nothing();
+    bool stands();
 
     P2pTransport& transport_;
     Peer& peer_;
     const Entry* outbox_;             // in the peer's arena
     std::atomic<uint64_t>* counter_;  // in ours
+    std::atomic<uint32_t>* reading_;  // in ours
     struct Posted {
         std::byte* landing;
         size_t bytes;

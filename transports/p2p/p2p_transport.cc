@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/asymmetric_fence.h"
 #include "base/process.h"
 #include "trace/log.h"
 
@@ -21,12 +22,13 @@ constexpr size_t kHeaderBytes = sizeof(Entry) - kInlineBytes;
 }  // namespace
 
 Result<std::unique_ptr<P2pTransport>> P2pTransport::open(const Secret& secret, int rank, int size, const Settings& settings,
-                                                         Doorbell& bell) {
+                                                         const Presence& presence, Doorbell& bell) {
     std::unique_ptr<P2pTransport> p2p(new P2pTransport);
     p2p->rank_ = rank;
     p2p->pointers_ = settings.pointer != 0;
     p2p->fetching_ = settings.cma != 0;
     p2p->fetch_min_bytes_ = static_cast<size_t>(settings.cma_min_bytes);
+    p2p->presence_ = &presence;
     p2p->bell_ = &bell;
     RINGCCL_ASSIGN(p2p->block_, SharedBlock::create("ringccl-arena", Arena::bytes(size)));
     p2p->arena_ = Arena(p2p->block_->data(), p2p->block_->data());
@@ -252,6 +254,17 @@ bool P2pTransport::progress() {
     }
     to_ring_.clear();
     return false;
+}
+
+void P2pTransport::withdraw() {
+    arena_.withdrawn()->store(1, std::memory_order_seq_cst);
+    heavy_fence();
+    // Nobody begins to read any more; who reads already is in the middle of one slice.
+    for (const Peer& peer : peers_) {
+        if (!peer.reached || !peer.same_process) continue;
+        for (int lane = 0; lane < kLanes; ++lane)
+            while (peer.arena.reading(rank_, lane)->load(std::memory_order_acquire) != 0) std::this_thread::yield();
+    }
 }
 
 void P2pTransport::count_sent(size_t bytes) {

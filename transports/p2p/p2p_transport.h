@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/knobs.h"
+#include "base/presence.h"
 #include "bootstrap/secret.h"
 #include "device/doorbell.h"
 #include "transports/p2p/courier.h"
@@ -19,7 +20,7 @@ class P2pTransport final : public Transport {
 public:
     // The bell is the owner's way to sleep; it moves into the arena, where peers can ring it.
     static Result<std::unique_ptr<P2pTransport>> open(const Secret& secret, int rank, int size, const Settings& settings,
-                                                      Doorbell& bell);
+                                                      const Presence& presence, Doorbell& bell);
     // Before probe(): memory that peers will often be shown, so that it is passed to them at once.
     void lend_stage(std::shared_ptr<SharedBlock> stage);
 
@@ -33,6 +34,7 @@ public:
     RecvLink& receiver(int peer, int lane) override { return *recv_links_[index(peer, lane)]; }
     bool progress() override;
     void watch(std::vector<pollfd>&) const override {}
+    void withdraw() override;
     Counters counters() const override { return counters_; }
     // How the peer's memory is reached, in words, e.g. "shared memory, copies by process_vm_readv from 16384 bytes".
     std::string describe(int peer) const;
@@ -40,6 +42,7 @@ public:
     // ---- for the links ----
     const Arena& arena() const { return arena_; }
     int rank() const { return rank_; }
+    bool gone(const Peer& peer) const { return presence_->gone(peer.rank); }
     size_t fetch_min_bytes() const { return fetch_min_bytes_; }
     // Makes sure that the peer has been sent our block; false if that must be tried again later.
     bool show(Peer& peer, const SharedBlock& block);
@@ -64,6 +67,7 @@ private:
     int rank_ = 0;
     size_t fetch_min_bytes_ = 0;
     bool pointers_ = true, fetching_ = true;
+    const Presence* presence_ = nullptr;
     Doorbell* bell_ = nullptr;
     std::shared_ptr<SharedBlock> block_;  // holds our arena
     std::shared_ptr<SharedBlock> stage_;

@@ -72,6 +72,10 @@ TcpSocket::~TcpSocket() {
     while (most_reads-- > 0 && ::recv(fd_.get(), nullptr, 1 << 20, MSG_TRUNC | MSG_DONTWAIT) > 0) continue;
 }
 
+void TcpSocket::end() const {
+    ::shutdown(fd_.get(), SHUT_RDWR);
+}
+
 Status TcpSocket::lost(int error, const std::string& meanwhile) const {
     switch (error) {
         case EPIPE:

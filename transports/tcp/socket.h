@@ -18,6 +18,9 @@ public:
     // Everything written so far still reaches the peer, provided that the peer does not send any more.
     ~TcpSocket();
 
+    // Nothing goes either way any more.
+    void end() const;
+
     int fd() const { return fd_.get(); }
     // For error texts: "rank 3 at 10.0.0.2:4711 (lane 0)".
     const std::string& peer() const { return peer_; }

@@ -24,7 +24,7 @@ public:
     uint64_t offered() const override { return offered_; }
     uint64_t taken() override { return taken_; }
     bool flushed() const override { return taken_ == offered_; }
-    const Status& status() const override { return status_; }
+    const Status& status() override { return status_; }
 
     bool pending() const { return taken_ != offered_ && status_.ok(); }
     // Writes what the sockets take; true if that was anything.

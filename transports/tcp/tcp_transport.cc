@@ -133,6 +133,12 @@ void TcpTransport::watch(std::vector<pollfd>& descriptors) const {
     }
 }
 
+// The kernel has copies of what it took, and peers learn at once that no more will come.
+void TcpTransport::withdraw() {
+    for (const Link* link : live_)
+        for (const TcpSocket& socket : link->sockets) socket.end();
+}
+
 Transport::Counters TcpTransport::counters() const {
     Counters sum;
     sum.strangers = door_->strangers();

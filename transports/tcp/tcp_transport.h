@@ -31,6 +31,7 @@ public:
 
     bool progress() override;
     void watch(std::vector<pollfd>& descriptors) const override;
+    void withdraw() override;
     Counters counters() const override;
 
 private:
