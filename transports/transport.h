@@ -104,6 +104,7 @@ public:
 
     // Makes sure that the links to and from these peers on this lane exist. Both ends of each pair call it.
     virtual Status connect(std::span<const int> peers, int lane, Deadline deadline, const std::atomic<bool>& stop) = 0;
+    virtual bool connected(int peer, int lane) const = 0;
     // Only after connect.
     virtual SendLink& sender(int peer, int lane) = 0;
     virtual RecvLink& receiver(int peer, int lane) = 0;

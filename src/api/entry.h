@@ -23,8 +23,10 @@ Result<CommPin> find_working(ringComm_t handle, const char* caller);
 // Makes a communicator. *comm is set before others are waited for, and set back on failure.
 Status make_communicator(const ringUniqueId& id, int rank, int size, const Settings& settings, ringComm_t* comm);
 
-// Remembers the failure for ringGetLastError(NULL) of this thread and returns its code.
-ringResult_t report(const Status& status);
+// Remembers the failure for ringGetLastError(NULL) of this thread and returns its code. Does not throw, even if there is no
+// memory left for the text.
+ringResult_t report(const Status& status) noexcept;
+ringResult_t report_no_memory() noexcept;
 
 // Runs the body of an API function: no exception leaves the library.
 template <class Body>
@@ -32,11 +34,13 @@ ringResult_t entry(const char* name, Body&& body) noexcept {
     try {
         return report(body());
     } catch (const std::bad_alloc&) {
-        return report(failure(ringSystemError, "{}: out of memory", name));
+        return report_no_memory();
     } catch (const std::exception& problem) {
-        return report(failure(ringInternalError, "{}: {}", name, problem.what()));
-    } catch (...) {
-        return report(failure(ringInternalError, "{}: unknown exception", name));
+        try {
+            return report(failure(ringInternalError, "{}: {}", name, problem.what()));
+        } catch (...) {
+            return report_no_memory();
+        }
     }
 }
 

@@ -7,7 +7,10 @@
 namespace ringccl {
 namespace {
 
+constexpr const char* kNoMemory = "out of memory";
+
 thread_local std::string last_error;
+thread_local bool no_memory = false;  // the last error, where there was none left to describe it
 
 }  // namespace
 
@@ -65,9 +68,20 @@ Status make_communicator(const ringUniqueId& id, int rank, int size, const Setti
     return status;
 }
 
-ringResult_t report(const Status& status) {
-    if (!status.ok()) last_error = status.text();
+ringResult_t report(const Status& status) noexcept {
+    if (status.ok()) return ringSuccess;
+    try {
+        last_error = status.text();
+        no_memory = false;
+    } catch (...) {
+        no_memory = true;
+    }
     return status.code();
+}
+
+ringResult_t report_no_memory() noexcept {
+    no_memory = true;
+    return ringSystemError;
 }
 
 std::vector<std::string> link_report(ringComm_t comm) {
@@ -116,13 +130,13 @@ const char* ringGetErrorString(ringResult_t result) {
 const char* ringGetLastError(ringComm_t comm) {
     static thread_local std::string text;
     try {
-        if (comm == nullptr) return last_error.c_str();
+        if (comm == nullptr) return no_memory ? kNoMemory : last_error.c_str();
         auto pin = find_communicator(comm, "ringGetLastError");
         text = pin.ok() ? pin.value()->health().first().text() : pin.status().text();
         // A communicator that is well has nothing to say; then it was the call.
-        return text.empty() ? last_error.c_str() : text.c_str();
+        return !text.empty() ? text.c_str() : no_memory ? kNoMemory : last_error.c_str();
     } catch (...) {
-        return "out of memory while describing an error";
+        return kNoMemory;
     }
 }
 

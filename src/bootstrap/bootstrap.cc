@@ -65,9 +65,11 @@ Status MeetingMember::reach(const Invitation& invitation, const Settings& settin
                           meeting_ = to_text(at);
                           socket_.reset(socket.release());
                       });
-        Outcome outcome = run_until(context, deadline, stop, [&] { return bool(socket_); });
-        if (outcome == Outcome::done) return {};
+        Outcome outcome = run_until(context, deadline, stop, [&] { return bool(socket_) || dialer.starved(); });
+        if (socket_) return {};
         if (outcome == Outcome::stopped) return failure(ringRemoteError, "joining was aborted in this process");
+        if (outcome == Outcome::done)
+            return failure(ringSystemError, "rank {} cannot reach the meeting point: {}", rank_, dialer.report());
         std::chrono::duration<double> span = Deadline::Clock::now() - begin;
         return failure(
             ringTimeout,

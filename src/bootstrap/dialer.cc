@@ -40,6 +40,10 @@ awaitable<void> Dialer::pursue(size_t number) {
             co_return;
         }
         attempt->error = tried.text();
+        if (tried.code() == ringSystemError)
+            shortage_.felt();
+        else
+            shortage_.over();
         asio::error_code ignored;
         attempt->socket.close(ignored);
         if (first && number + 1 < attempts_.size()) attempts_[number + 1]->pause.cancel();

@@ -23,6 +23,8 @@ public:
     Dialer(asio::io_context& context, const Secret& secret, const Hello& hello, std::vector<Way> ways,
            std::function<void(Socket, const Endpoint&)> won);
 
+    // Whether no address can even be tried, for something that this process lacks, and that for a while.
+    bool starved() const { return shortage_.lasts(); }
     // Every address with its last error: "10.0.0.1:4000 (Connection refused), 10.0.0.2:4000 (no answer)".
     std::string report() const;
 
@@ -45,6 +47,7 @@ private:
     const Hello hello_;
     std::vector<AttemptPtr> attempts_;
     std::function<void(Socket, const Endpoint&)> won_;
+    Shortage shortage_;
     bool over_ = false;
 };
 

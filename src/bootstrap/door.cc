@@ -1,5 +1,6 @@
 #include "bootstrap/door.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -62,14 +63,18 @@ Result<std::vector<Fd>> TcpDoor::meet(std::span<const Wish> wishes, Deadline dea
 
         auto have = [&](size_t i) { return wishes[i].dial ? bool(dialed[i]) : arrived_.contains(key(wishes[i])); };
         size_t first_missing = 0;
+        auto starved = [&] {
+            return reception.starved() ||
+                   std::any_of(dialers.begin(), dialers.end(), [](auto& dialer) { return dialer && dialer->starved(); });
+        };
         Outcome outcome = run_until(context, deadline, stop, [&] {
             while (first_missing < wishes.size() && have(first_missing)) ++first_missing;
-            return first_missing == wishes.size();
+            return first_missing == wishes.size() || starved();
         });
         unconfirmed_ = reception.retire();
 
         if (outcome == Outcome::stopped) return failure(ringRemoteError, "connecting was aborted in this process");
-        if (outcome == Outcome::deadline) {
+        if (first_missing < wishes.size()) {
             std::string missing;
             for (size_t i = 0; i < wishes.size(); ++i) {
                 if (have(i)) continue;
@@ -78,7 +83,8 @@ Result<std::vector<Fd>> TcpDoor::meet(std::span<const Wish> wishes, Deadline dea
                                        wishes[i].dial ? "tried " + dialers[i]->report() : "it did not dial in");
             }
             std::chrono::duration<double> span = Deadline::Clock::now() - begin;
-            return failure(ringTimeout, "rank {} was not connected after {:.1f} s to {}{}{}", rank_, span.count(), missing,
+            return failure(outcome == Outcome::deadline ? ringTimeout : ringSystemError,
+                           "rank {} was not connected after {:.1f} s to {}{}{}", rank_, span.count(), missing,
                            reception.trouble().empty() ? "" : "; ", reception.trouble());
         }
         for (size_t i = 0; i < wishes.size(); ++i)

@@ -19,9 +19,9 @@ Result<Listening::Socket> listen_at(const asio::ip::address& address, uint16_t& 
     tcp::endpoint at(address, port);
     // errno is read before the address is put into words, which may change it.
     auto failed = [&](const char* call, int error) {
-        return system_failure(error, "{} {}", call,
-                              address.is_unspecified() ? fmt::format("port {}", port)
-                                                       : fmt::format("{}:{}", address.to_string(), port));
+        return system_failure(
+            error, "{} {}", call,
+            address.is_unspecified() ? fmt::format("port {}", port) : fmt::format("{}:{}", address.to_string(), port));
     };
     Listening::Socket socket{Fd(::socket(at.data()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
                              address.is_v6()};

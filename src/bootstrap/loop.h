@@ -19,6 +19,7 @@
 #include <asio/use_awaitable.hpp>
 #include <atomic>
 #include <memory>
+#include <optional>
 
 #include "base/deadline.h"
 #include "base/status.h"
@@ -42,6 +43,22 @@ Outcome run_until(asio::io_context& context, Deadline deadline, const std::atomi
         context.run_one_for(std::min(kStopPoll, deadline.left()));
     }
 }
+
+// Something that this process lacks, descriptors or memory, and that others cannot wait for for ever.
+class Shortage {
+public:
+    void felt() {
+        if (!since_) since_ = Deadline::Clock::now();
+    }
+    void over() { since_.reset(); }
+    bool lasts() const {
+        constexpr std::chrono::seconds kBearable{2};
+        return since_ && Deadline::Clock::now() - *since_ > kBearable;
+    }
+
+private:
+    std::optional<Deadline::Clock::time_point> since_;
+};
 
 // Carries out `body`, where Asio may throw: an io_context needs descriptors and memory to exist.
 template <class Body>

@@ -1,7 +1,6 @@
 #include "bootstrap/meeting.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <optional>
 #include <set>
 
+#include "base/signals.h"
 #include "bootstrap/message_io.h"
 #include "bootstrap/reception.h"
 #include "trace/log.h"
@@ -281,13 +281,9 @@ public:
 
     Status start(std::unique_ptr<Meeting> meeting, const Secret& secret) {
         std::lock_guard lock(mutex_);
-        // The user's signal handlers run in the user's threads.
-        sigset_t all, before;
-        ::sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &before);
         pthread_t thread;
-        int error = ::pthread_create(&thread, nullptr, serve, meeting.get());
-        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        const SignalsBlocked blocked;
+        const int error = ::pthread_create(&thread, nullptr, serve, meeting.get());
         if (error != 0) return system_failure(error, "starting the meeting point's thread");
         threads_.emplace(meeting.release(), Served{thread, secret});
         return {};

@@ -42,12 +42,14 @@ awaitable<void> Reception::accept(Acceptor& acceptor) {
             trouble_ = fmt::format("accept: {} (errno {}); raise the limit (ulimit -n) if descriptors are short",
                                    error.message(), error.value());
             if (drop_oldest()) continue;
+            shortage_.felt();
             asio::error_code ignored;
             pause.expires_after(kPause);
             co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
             if (!acceptor.is_open()) co_return;
             continue;
         }
+        shortage_.over();
         if (guests_.size() >= kMostGuests) drop_oldest();
         asio::error_code ignored;
         keep_from_exec(guest->socket);

@@ -37,6 +37,8 @@ public:
 
     // The last failure of accept(), e.g. out of descriptors; empty if all is well.
     const std::string& trouble() const { return trouble_; }
+    // Whether nobody can be accepted for want of descriptors, and that for a while.
+    bool starved() const { return shortage_.lasts(); }
 
 private:
     using Acceptor = asio::ip::tcp::acceptor;
@@ -64,6 +66,7 @@ private:
     std::list<Acceptor> acceptors_;
     std::list<GuestPtr> guests_;  // oldest first
     std::string trouble_;
+    Shortage shortage_;
 };
 
 }  // namespace ringccl

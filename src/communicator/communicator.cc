@@ -1,11 +1,13 @@
 #include "communicator/communicator.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/cpus.h"
+#include "base/signals.h"
 #include "topology/topology.h"
 #include "trace/log.h"
 
@@ -24,7 +26,7 @@ Communicator::Communicator(int rank, int size, Settings settings)
 
 Status Communicator::meet(const ringUniqueId& id) {
     const Deadline deadline = Deadline::after(std::chrono::milliseconds(settings_.init_timeout_ms));
-    auto fabric = Fabric::build(id, rank_, size_, settings_, {bell_, presence_, *this, health_.stop()}, deadline);
+    auto fabric = Fabric::build(id, rank_, size_, settings_, {bell_, presence_, *this, health_.stop(), aborted_}, deadline);
     if (!fabric.ok()) {
         (void)health_.fail(fabric.status());
         return health_.first();
@@ -45,13 +47,14 @@ Status Communicator::meet(const ringUniqueId& id) {
     options.yields = crowded ? 20 : 2;
     if (Lifeline* line = fabric_->lifeline()) options.lasting = [line](uint64_t sequence) { line->waiting(sequence); };
     engine_ = std::make_unique<Engine>(fabric_->transports(), bell_, health_, *recorder_, fabric_->stage(), std::move(options));
-    std::unique_lock lock(mutex_);
-    const Status aborted = health_.first();
-    made_.store(true, std::memory_order_release);
-    if (!early_verdict_.ok()) (void)health_.fail(early_verdict_);
-    lock.unlock();
-    if (Lifeline* line = fabric_->lifeline(); line != nullptr && !aborted.ok()) line->failed(aborted);
-    return aborted;
+    {
+        std::lock_guard lock(mutex_);
+        made_.store(true, std::memory_order_release);
+        // What another rank's operation has come to since is for this rank's first operation.
+        if (!aborted_.load()) return {};
+    }
+    if (Lifeline* line = fabric_->lifeline()) line->failed(health_.first());
+    return health_.first();
 }
 
 Communicator::~Communicator() {
@@ -67,22 +70,22 @@ Communicator::~Communicator() {
     }
     if (worker_.joinable()) worker_.join();
     if (fabric_ != nullptr) fabric_->untie();
+    if (scribe_.joinable()) scribe_.join();
 }
 
 // ---- what the monitor hears ----
 
-// While the communicator is being made, the meeting point tells of failures. What comes here then is of a rank that has it
-// already and has used it: this rank will hear of that at its first operation.
 void Communicator::doomed(const Status& verdict) {
+    bool made_before;
     {
         std::lock_guard lock(mutex_);
-        if (!made()) {
-            early_verdict_ = verdict;
-            return;
-        }
+        if (!health_.fail(verdict)) return;
+        made_before = made();
     }
-    if (health_.fail(verdict)) log().info("rank {}: {}", rank_, verdict.text());
+    log().info("rank {}: {}", rank_, verdict.text());
+    if (!made_before) return;
     bell_.ring_self();
+    leave_record_aside();
 }
 
 void Communicator::left(int rank) {
@@ -161,7 +164,7 @@ Status Communicator::prepare(std::span<const Operation> operations) {
             standstill_.peers = {operation.peer};
         else
             standstill_.sequence = task.operation.print.sequence;
-        RINGCCL_ASSIGN(task.program, programs_->find_or_make(operation, pair ? 0 : shift));
+        RINGCCL_ASSIGN(task.program, programs_->find_or_make(task.operation, pair ? 0 : shift));
         recorder_->runs(task.record, task.program->algorithm());
         // By lanes, not by channels: ranks may have different numbers of those.
         if (!pair) shift = (shift + static_cast<int>(task.program->claims().size())) % kPeerLane;
@@ -186,7 +189,7 @@ Status Communicator::carry_out(std::span<const Operation> operations) {
     RINGCCL_TRY(prepare(operations));
     if (!tasks_.empty()) {
         Status status = engine_->run(tasks_);
-        if (status.code() == ringTimeout) standstill_ = engine_->standstill();
+        if (!status.ok()) standstill_ = engine_->standstill();
         RINGCCL_TRY(status);
     }
     completed_.fetch_add(operations.size(), std::memory_order_relaxed);
@@ -221,25 +224,31 @@ Status Communicator::settle(const Status& why) {
             line->late(why, standstill_.sequence, standstill_.peers);
             (void)health_.await(Deadline::after(kAwaitInquiry));
         } else if (why.code() == ringRemoteError) {
-            line->echo(why);
+            line->echo(why, standstill_.sequence);
             (void)health_.await(Deadline::after(kAwaitCause));
         } else {
             line->failed(why);
         }
     }
-    if (health_.fail(why)) log().info("{}", why.text());
+    const bool own = health_.fail(why);
+    if (own) log().info("rank {}: {}", rank_, why.text());
     for (Transport* transport : fabric_->transports()) transport->withdraw();
     const Status first = health_.first();
+    if (own) leave_record();
     recorder_->abandon(first.code());
-    leave_record();
     return first;
 }
 
 Status Communicator::write_record(const std::string& file) const {
+    const nlohmann::json record = recorder_->dump(health_.first());
+    // Whole or not at all, whoever looks at the directory meanwhile.
+    const std::string draft = file + ".part";
     errno = 0;
-    std::ofstream out(file);
-    out << recorder_->dump(health_.first()).dump(1) << '\n' << std::flush;
-    return out ? Status{} : system_failure(errno, "writing the flight record to {}", file);
+    std::ofstream out(draft);
+    out << record.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n' << std::flush;
+    if (!out || std::rename(draft.c_str(), file.c_str()) != 0)
+        return system_failure(errno, "writing the flight record to {}", file);
+    return {};
 }
 
 // For ringccl-doctor, if the user has said where.
@@ -252,6 +261,13 @@ void Communicator::leave_record() const {
         log().warn("rank {} has failed; its flight record is {}", rank_, file);
     else
         log().warn("rank {} has failed; {}", rank_, written.text());
+}
+
+// The thread that fails may be anywhere in the user's program, and who says so must not wait for a slow file system.
+void Communicator::leave_record_aside() {
+    if (settings_.record.empty()) return;
+    const SignalsBlocked blocked;
+    scribe_ = std::thread([this] { leave_record(); });
 }
 
 // ---- whose turn it is ----
@@ -294,12 +310,16 @@ Status Communicator::enqueue(std::span<const Operation> operations, const std::v
 // With the lock held.
 void Communicator::push(Batch batch) {
     queue_.push_back(std::move(batch));
-    if (!worker_.joinable()) worker_ = std::thread([this] { work(); });
+    if (!worker_.joinable()) {
+        const SignalsBlocked blocked;
+        worker_ = std::thread([this] { work(); });
+    }
     changed_.notify_all();
 }
 
 // The worker: carries out queued batches in order until the communicator goes away.
 void Communicator::work() {
+    ::pthread_setname_np(::pthread_self(), "ringccl-worker");
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [&] { return (closing_ && queue_.empty()) || (!busy_ && !queue_.empty()); });
@@ -340,10 +360,13 @@ void Communicator::abort() {
     const Status why = failure(ringRemoteError, "rank {} was aborted by ringCommAbort", rank_);
     {
         std::lock_guard lock(mutex_);
-        if (!health_.fail(why) || !made()) return;
+        if (!health_.fail(why)) return;
+        aborted_.store(true);
+        if (!made()) return;
     }
     bell_.ring_self();
     if (Lifeline* line = fabric_->lifeline()) line->failed(why);
+    leave_record_aside();
 }
 
 ringResult_t Communicator::async_error() {

@@ -90,6 +90,7 @@ private:
     Status prepare(std::span<const Operation> operations);
     Status settle(const Status& failure);
     void leave_record() const;
+    void leave_record_aside();
     void number(Operation& operation);
     void bind(Task& task);
     void push(Batch batch);
@@ -104,7 +105,7 @@ private:
     Presence presence_;
     Doorbell bell_;
     std::atomic<bool> made_{false};
-    Status early_verdict_;  // came before that; with mutex_
+    std::atomic<bool> aborted_{false};
     std::unique_ptr<FlightRecorder> recorder_;
     std::unique_ptr<Timeline> timeline_;
     std::unique_ptr<Fabric> fabric_;
@@ -127,6 +128,7 @@ private:
     bool closing_ = false;
     int waiting_ = 0;  // threads in finalize()
     std::thread worker_;
+    std::thread scribe_;  // whoever records the first failure may start it
     std::atomic<bool> finalized_{false};
     ringCommStats_t stats_{};  // as of the last time that nobody was running
 

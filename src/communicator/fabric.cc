@@ -31,6 +31,9 @@ struct Fabric::Choice {
 
 namespace {
 
+// Bad news get a moment to reach the others before this process may end; some may never come for it.
+constexpr std::chrono::seconds kLastWords{1};
+
 std::string host_name() {
     char name[HOST_NAME_MAX + 1] = {};
     return gethostname(name, sizeof name - 1) == 0 ? name : "a host without a name";
@@ -221,7 +224,8 @@ Status Fabric::meet(Bootstrap& bootstrap, Settings& settings, const Owner& owner
     model_costs();
     RINGCCL_TRY(equip(owner.bell));
     RINGCCL_TRY(connect_neighbours(deadline, owner.stop));
-    return bootstrap.exchange("ready", deadline, owner.stop).status();
+    // From here on all may be ready, and one may be done and have failed in an operation, which is no failure of making.
+    return bootstrap.exchange("ready", deadline, owner.aborted).status();
 }
 
 Result<std::unique_ptr<Fabric>> Fabric::build(const ringUniqueId& id, int rank, int size, Settings& settings, Owner owner,
@@ -233,8 +237,12 @@ Result<std::unique_ptr<Fabric>> Fabric::build(const ringUniqueId& id, int rank, 
     // A failure from here on is told to all. Failing to open a transport too: this rank joins first and says so there.
     const Status opened = size > 1 ? fabric->open_transports(settings, owner) : Status{};
     RINGCCL_ASSIGN(const std::string card, fabric->own_card(settings));
-    RINGCCL_ASSIGN(auto bootstrap, Bootstrap::join(id, rank, size, card, settings, deadline, owner.stop));
-
+    auto joined = Bootstrap::join(id, rank, size, card, settings, deadline, owner.stop);
+    if (!joined.ok()) {
+        await_meeting_end(fabric->secret_, Deadline::after(kLastWords));
+        return joined.status();
+    }
+    auto bootstrap = joined.take();
     const Status met = opened.ok() ? fabric->meet(*bootstrap, settings, owner, deadline) : opened;
     if (!met.ok()) {
         const bool own = met.code() != ringRemoteError;
@@ -244,8 +252,7 @@ Result<std::unique_ptr<Fabric>> Fabric::build(const ringUniqueId& id, int rank, 
             fabric->lifeline_->leave();
         }
         bootstrap.reset();
-        // Give the bad news a moment to reach the others before this process may end; some may never come for it.
-        await_meeting_end(fabric->secret_, Deadline::after(std::chrono::seconds(1)));
+        await_meeting_end(fabric->secret_, Deadline::after(kLastWords));
         return met;
     }
     bootstrap.reset();
@@ -281,12 +288,19 @@ FlightRecorder::Header Fabric::record_header() const {
 Wiring Fabric::wiring(std::chrono::milliseconds timeout, const std::atomic<bool>& stop, FlightRecorder& recorder) {
     Wiring wiring;
     wiring.progress = [&recorder](int peer) -> FlightRecorder::Progress& { return recorder.progress(peer); };
-    wiring.connect = [this, timeout, &stop](const std::vector<int>& peers, int lane) -> Status {
+    wiring.connect = [this, timeout, &stop](const std::vector<int>& peers, int lane,
+                                            std::optional<uint64_t> sequence) -> Status {
         for (size_t t = 0; t < choices_.size(); ++t) {
-            std::vector<int> here;
+            Transport& transport = *choices_[t]->transport;
+            std::vector<int> fresh;
             for (int r : peers)
-                if (chosen_[r] == static_cast<int>(t)) here.push_back(r);
-            if (!here.empty()) RINGCCL_TRY(choices_[t]->transport->connect(here, lane, Deadline::after(timeout), stop));
+                if (chosen_[r] == static_cast<int>(t) && !transport.connected(r, lane)) fresh.push_back(r);
+            if (fresh.empty()) continue;
+            // Ranks that differ about the operation may never come to make these links.
+            lifeline_->keep_waiting(sequence);
+            const Status made = transport.connect(fresh, lane, Deadline::after(timeout), stop);
+            lifeline_->keep_waiting({});
+            RINGCCL_TRY(made);
         }
         return {};
     };

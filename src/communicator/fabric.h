@@ -26,7 +26,8 @@ public:
         Doorbell& bell;
         const Presence& presence;
         Watched& watched;
-        const std::atomic<bool>& stop;
+        const std::atomic<bool>& stop;     // aborted, or doomed by another rank
+        const std::atomic<bool>& aborted;  // by this rank
     };
     // Joins the meeting of `id`, ties the lifeline, tries every allowed transport to every rank that it may serve, agrees with
     // the others on one per pair, and connects the ring neighbours. `settings` takes over what rank 0 decides for all.

@@ -36,8 +36,10 @@ Result<Program*> Programs::find_or_make(const Operation& operation, int shift) {
     const World& world = fabric_.world();
     const Plan plan = choose_plan(key.shape, world, fabric_.costs(), settings_.algorithm, static_cast<int>(settings_.channels),
                                   operation.peer);
+    const bool pair = print.kind == Kind::send || print.kind == Kind::recv;
     RINGCCL_ASSIGN(auto program, Program::make(plan, key.shape, world, shift, static_cast<size_t>(settings_.slice_bytes),
-                                               static_cast<size_t>(settings_.stage_bytes), wiring_));
+                                               static_cast<size_t>(settings_.stage_bytes), wiring_,
+                                               pair ? std::nullopt : std::optional(print.sequence)));
     log().debug("rank {}: {} of {} {} goes by {}", world.rank, kind_name(print.kind), print.count, type_name(operation.type()),
                 plan.algorithm);
     return made_.emplace(key, std::move(program)).first->second.get();

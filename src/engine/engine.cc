@@ -78,8 +78,8 @@ void Engine::start(Task& task) {
 void Engine::finish(Task& task) {
     recorder_.end(task.record, ringSuccess);
     if (trace_)
-        trace_->timeline().operation(task.operation, task.program->algorithm(), begun_[&task - tasks_->data()],
-                                     Timeline::now(), ringSuccess);
+        trace_->timeline().operation(task.operation, task.program->algorithm(), begun_[&task - tasks_->data()], Timeline::now(),
+                                     ringSuccess);
     for (size_t next : task.followed_by)
         if (--(*tasks_)[next].waits_for == 0) start((*tasks_)[next]);
 }

@@ -47,7 +47,8 @@ public:
     // Blocks until all tasks are done or one has failed; after a failure the links are spoilt and nothing more may be run.
     Status run(std::vector<Task>& tasks);
 
-    // After run() gave ringTimeout: the collective that does not move, if it is one, and the ranks that this one waits for.
+    // After run() has failed: the collective that did not end, the oldest if there are several, and the ranks that this one
+    // waits for.
     struct Standstill {
         std::optional<uint64_t> sequence;
         std::vector<int> peers;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "engine/runner.h"
@@ -20,7 +21,8 @@ static_assert(2 * kWindowSlices <= kLinkDepth);
 
 // How the links of a plan are found.
 struct Wiring {
-    std::function<Status(const std::vector<int>& peers, int lane)> connect;
+    // `sequence`: of the collective that wants the links, if it is one.
+    std::function<Status(const std::vector<int>& peers, int lane, std::optional<uint64_t> sequence)> connect;
     std::function<SendLink&(int peer, int lane)> sender;
     std::function<RecvLink&(int peer, int lane)> receiver;
     std::function<size_t(int peer)> inline_bytes;
@@ -29,9 +31,11 @@ struct Wiring {
 
 class Program {
 public:
-    // `lane_shift` moves the plan to other lanes, so that operations of a group run beside each other.
+    // `lane_shift` moves the plan to other lanes, so that operations of a group run beside each other. `sequence` is that of
+    // the operation which is the first to want it.
     static Result<std::unique_ptr<Program>> make(const Plan& plan, const Shape& shape, const World& world, int lane_shift,
-                                                 size_t slice_bytes, size_t stage_bytes, const Wiring& wiring);
+                                                 size_t slice_bytes, size_t stage_bytes, const Wiring& wiring,
+                                                 std::optional<uint64_t> sequence);
 
     std::vector<Runner>& runners() { return runners_; }
     // What the program has to itself while it runs: lanes for a collective, one direction to one peer for point to point.

@@ -39,10 +39,7 @@ void Hub::joined(int rank, bool local, Clock::time_point now) {
     ranks_[rank] = {State::present, local, false, now};
     --awaited_;
     ++present_;
-    if (!verdict_) return;
-    json message = message_of(*verdict_);
-    message["say"] = "verdict";
-    lines_.say(rank, message);
+    if (verdict_) lines_.say(rank, verdict_message());
 }
 
 void Hub::hear(int rank, const json& message, Clock::time_point now) {
@@ -66,6 +63,8 @@ void Hub::fail(int rank, const json& message, Clock::time_point now) {
         if (echo_) return;
         echo_ = Status(ringRemoteError, theirs.text());
         echo_due_ = now + kEchoHeld;
+        // Perhaps the one that went had called something else and was done with it.
+        wait(message, now);
         return;
     }
     if (theirs.code() == ringMismatch || theirs.code() == ringTimeout) return decide(theirs);
@@ -160,8 +159,11 @@ Hub::Clock::time_point Hub::tick(Clock::time_point now) {
         Status gone = failure(ringRemoteError,
                               "{} has not answered for {:.1f} s: its process is stopped, or its host or the network is gone",
                               names_[rank], seconds(now - ranks_[rank].heard));
-        if (!verdict_) decide(gone);  // said to it too: it may wake up
+        // The others know who is lost before they know that this is the end; it is told too, for it may wake up.
         remove(rank, State::lost, "lost");
+        decide(gone);
+        lines_.say(rank, verdict_message());
+        lines_.say(rank, {{"say", "bye"}});
         lines_.hang_up(rank);
     }
 
@@ -216,9 +218,13 @@ void Hub::decide(Status verdict) {
     echo_.reset();
     inquiry_.reset();
     wanted_.reset();
+    say_all(verdict_message());
+}
+
+json Hub::verdict_message() const {
     json message = message_of(*verdict_);
     message["say"] = "verdict";
-    say_all(message);
+    return message;
 }
 
 void Hub::say_all(const json& message) {

@@ -67,6 +67,7 @@ private:
     void ask(int rank);
     void conclude(Clock::time_point now);
     void decide(Status verdict);
+    nlohmann::json verdict_message() const;
     void remove(int rank, State state, const char* word);
     std::string standing(int rank, Clock::time_point now) const;
     void say_all(const nlohmann::json& message);

@@ -45,7 +45,9 @@ Result<Dialed> dial_hub(const Secret& secret, int rank, const json& card, const 
                       dialed.v6 = socket.local_endpoint(ignored).protocol() == asio::ip::tcp::v6();
                       dialed.fd.reset(socket.release());
                   });
-    Outcome outcome = run_until(context, deadline, stop, [&] { return bool(dialed.fd); });
+    Outcome outcome = run_until(context, deadline, stop, [&] { return bool(dialed.fd) || dialer.starved(); });
+    if (outcome == Outcome::done && !dialed.fd)
+        return failure(ringSystemError, "rank {} cannot tie its lifeline to the hub at rank 0: {}", rank, dialer.report());
     if (outcome == Outcome::stopped) return failure(ringRemoteError, "tying the lifeline was aborted in this process");
     if (outcome == Outcome::deadline)
         return failure(ringTimeout,
@@ -62,9 +64,10 @@ public:
     ~MonitoredLifeline() override;
 
     void failed(const Status& why) override { report("fail", why, {{"echo", false}}); }
-    void echo(const Status& why) override { report("fail", why, {{"echo", true}}); }
+    void echo(const Status& why, std::optional<uint64_t> sequence) override;
     void late(const Status& why, std::optional<uint64_t> sequence, const std::vector<int>& peers) override;
     void waiting(uint64_t sequence) override;
+    void keep_waiting(std::optional<uint64_t> sequence) override;
     void leave() override;
 
 private:
@@ -94,6 +97,12 @@ void MonitoredLifeline::report(const char* word, const Status& why, json message
     asio::post(monitor_->context(), [end = end_, message = std::move(message), why] { end->say(message, why); });
 }
 
+void MonitoredLifeline::echo(const Status& why, std::optional<uint64_t> sequence) {
+    json message = {{"echo", true}};
+    if (sequence) message["sequence"] = *sequence;
+    report("fail", why, std::move(message));
+}
+
 void MonitoredLifeline::late(const Status& why, std::optional<uint64_t> sequence, const std::vector<int>& peers) {
     json message = {{"peers", peers}};
     if (sequence) message["sequence"] = *sequence;
@@ -107,6 +116,11 @@ void MonitoredLifeline::waiting(uint64_t sequence) {
     last_said_.store(now, std::memory_order_relaxed);
     if (monitor_->in_child()) return;
     asio::post(monitor_->context(), [end = end_, sequence] { end->say({{"say", "wait"}, {"sequence", sequence}}); });
+}
+
+void MonitoredLifeline::keep_waiting(std::optional<uint64_t> sequence) {
+    if (monitor_->in_child()) return;
+    asio::post(monitor_->context(), [end = end_, sequence] { end->keep_waiting(sequence); });
 }
 
 void MonitoredLifeline::leave() {

@@ -77,8 +77,9 @@ public:
     // code and text, all else becomes ringRemoteError with the rank's name before the text.
     virtual void failed(const Status& why) = 0;
     // This rank noticed that another one is gone. The cause itself may be on its way, so the hub waits a little before it makes
-    // these words the verdict.
-    virtual void echo(const Status& why) = 0;
+    // these words the verdict; and asks what all call under `sequence`, the collective in which that was noticed, if it was
+    // one.
+    virtual void echo(const Status& why, std::optional<uint64_t> sequence) = 0;
     // The operation's deadline has passed here. The hub asks all ranks where they are and gives everybody ringTimeout with
     // `why`, a list of the ranks that did not arrive and what each did last; or ringMismatch, if that is what it finds.
     // `sequence`: of a collective, else nullopt; `peers`: whom this rank waits for.
@@ -86,6 +87,9 @@ public:
     // A collective has not moved for a while: the hub asks all ranks what they call under that number, and if two differ, the
     // verdict is ringMismatch. Cheap, and may be said often.
     virtual void waiting(uint64_t sequence) = 0;
+    // The same, said by the monitor in half a second and then after longer and longer whiles: for a caller that is about to
+    // wait where it cannot speak. nullopt: it waits no longer.
+    virtual void keep_waiting(std::optional<uint64_t> sequence) = 0;
     // Goodbye. Returns when it is on its way, within 100 ms. Nothing else may be said afterwards.
     virtual void leave() = 0;
 };

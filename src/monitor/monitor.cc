@@ -1,13 +1,12 @@
 #include "monitor/monitor.h"
 
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <asio/post.hpp>
 #include <set>
 
-#include "bootstrap/loop.h"
+#include "base/signals.h"
 #include "monitor/hub_server.h"
 #include "trace/log.h"
 
@@ -80,12 +79,11 @@ Result<std::shared_ptr<Monitor>> Monitor::get() {
 
         std::unique_ptr<Monitor, void (*)(Monitor*)> fresh(new Monitor, [](Monitor* monitor) { delete monitor; });
         registry.running.insert(fresh.get());
-        // The user's signal handlers run in the user's threads.
-        sigset_t all, before;
-        ::sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &before);
-        int error = ::pthread_create(&fresh->thread_, nullptr, run, fresh.get());
-        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        int error;
+        {
+            const SignalsBlocked blocked;
+            error = ::pthread_create(&fresh->thread_, nullptr, run, fresh.get());
+        }
         if (error != 0) {
             registry.running.erase(fresh.get());
             return system_failure(error, "starting the monitor's thread");

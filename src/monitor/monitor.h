@@ -4,8 +4,6 @@
 
 #include <pthread.h>
 
-#include <asio/executor_work_guard.hpp>
-#include <asio/io_context.hpp>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -17,6 +15,7 @@
 
 #include "base/deadline.h"
 #include "base/status.h"
+#include "bootstrap/loop.h"
 #include "bootstrap/secret.h"
 
 namespace ringccl {

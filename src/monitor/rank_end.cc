@@ -14,6 +14,8 @@ using std::chrono::milliseconds;
 
 // The hub takes 300 ms to ask all ranks, or to hold back an echo.
 constexpr milliseconds kVerdictTime{2000};
+// Until a rank that waits says so first, and at most between two times.
+constexpr milliseconds kFirstWait{500}, kRarestWait{10000};
 
 }  // namespace
 
@@ -24,6 +26,7 @@ RankEnd::RankEnd(asio::io_context& context, int rank, Roster roster, Watched& wa
       pulse_(milliseconds(0), Clock::now()),
       beat_timer_(context),
       answer_timer_(context),
+      wait_timer_(context),
       gone_(roster_.names.size()) {}
 
 void RankEnd::tie(std::shared_ptr<Line> line, milliseconds silence) {
@@ -66,12 +69,28 @@ void RankEnd::say(const json& message, const Status& fallback) {
     });
 }
 
+void RankEnd::keep_waiting(std::optional<uint64_t> sequence) {
+    wait_timer_.cancel();
+    if (sequence) wait_on(*sequence, kFirstWait);
+}
+
+void RankEnd::wait_on(uint64_t sequence, milliseconds pause) {
+    wait_timer_.expires_after(pause);
+    wait_timer_.async_wait([weak = weak_from_this(), sequence, pause](asio::error_code cancelled) {
+        auto self = weak.lock();
+        if (cancelled || !self || self->doomed_ || self->said_goodbye_) return;
+        self->say({{"say", "wait"}, {"sequence", sequence}});
+        self->wait_on(sequence, std::min(2 * pause, kRarestWait));
+    });
+}
+
 void RankEnd::leave() {
     say({{"say", "bye"}});
     said_goodbye_ = true;
     if (line_) line_->finish();
     beat_timer_.cancel();
     answer_timer_.cancel();
+    wait_timer_.cancel();
 }
 
 void RankEnd::cut() {
@@ -80,6 +99,7 @@ void RankEnd::cut() {
     if (hub_ && !said_goodbye_) hub_->ended(rank_, "");
     leave_hub();
     answer_timer_.cancel();
+    wait_timer_.cancel();
 }
 
 void RankEnd::leave_hub() {

@@ -24,6 +24,8 @@ public:
     // To the hub. If no verdict comes of it soon, because there is no hub any more, the rank gets `fallback`.
     void say(const nlohmann::json& message);
     void say(const nlohmann::json& message, const Status& fallback);
+    // Says that the rank waits in that collective, again and again until told otherwise.
+    void keep_waiting(std::optional<uint64_t> sequence);
     void leave();
     // The rank wants to hear nothing any more. Without leave() before, it dies to the others.
     void cut();
@@ -33,6 +35,7 @@ private:
     void answer(const nlohmann::json& question);
     void ended(const std::string& how);
     void beat();
+    void wait_on(uint64_t sequence, std::chrono::milliseconds pause);
     void doom(const Status& verdict);
     void lose(int rank);
     void leave_hub();
@@ -46,7 +49,7 @@ private:
     std::shared_ptr<HubServer> hub_;  // one of the two, as long as there is a hub
     Pulse pulse_;
     Clock::time_point heard_;
-    asio::steady_timer beat_timer_, answer_timer_;
+    asio::steady_timer beat_timer_, answer_timer_, wait_timer_;
     std::vector<bool> gone_;  // by rank: has left or is lost
     bool doomed_ = false;
     bool said_goodbye_ = false;

@@ -83,7 +83,9 @@ TEST_P(Derive, ShrinkAfterAbort) {
     if (GetParam().size < 3) GTEST_SKIP() << "nobody would be left to talk to";
     run_ranks(world(), [](const Member& me) {
         const int last = me.size - 1;
-        if (Verdict v = worked(ringBarrier(me.comm, nullptr), "ringBarrier"); !v) return v;
+        // Who is quick aborts while others are still on their way out of the barrier.
+        ringResult_t met = ringBarrier(me.comm, nullptr);
+        if (met != ringSuccess && met != ringRemoteError) return worked(met, "ringBarrier");
         ringCommAbort(me.comm);
         if (me.rank == last) return good();
         float data = 1;

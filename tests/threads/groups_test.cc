@@ -55,6 +55,25 @@ TEST_P(Groups, SeveralCollectives) {
     });
 }
 
+// The last lane is used before those between it and the first.
+TEST_P(Groups, MessagesBeforeSeveralCollectives) {
+    run_ranks(world(), [](const Member& me) {
+        const int right = (me.rank + 1) % me.size, left = (me.rank + me.size - 1) % me.size;
+        Data send = numbers(me.rank, 10), recv(10);
+        ringGroupStart();
+        ringSend(send.data(), 10, ringInt32, right, me.comm, nullptr);
+        ringRecv(recv.data(), 10, ringInt32, left, me.comm, nullptr);
+        if (Verdict v = worked(ringGroupEnd(), "ringGroupEnd"); !v) return v;
+        std::vector<Data> data(3, numbers(me.rank, 100));
+        ringGroupStart();
+        for (Data& part : data) sum(part, me.comm);
+        if (Verdict v = worked(ringGroupEnd(), "ringGroupEnd"); !v) return v;
+        for (Data& part : data)
+            if (part != sum_of_all(me.size, 100)) return bad("a sum is wrong");
+        return recv == numbers(left, 10) ? good() : bad("the message is wrong");
+    });
+}
+
 // Everybody sends to the right and receives from the left; far more than a link holds. A rank alone sends to itself.
 TEST_P(Groups, Ring) {
     run_ranks(world(), [](const Member& me) {

@@ -18,11 +18,13 @@ public:
     uint64_t offered() const override { return offered_; }
     uint64_t taken() override { return taken_; }
     bool flushed() const override { return true; }
+    const Status& status() override { return well_; }
 
     void take(uint64_t count) { taken_ = std::min(offered_, taken_ + count); }
 
 private:
     uint64_t offered_ = 0, taken_ = 0;
+    Status well_;
 };
 
 class StageTest : public testing::Test {

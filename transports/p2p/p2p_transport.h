@@ -30,6 +30,7 @@ public:
                  const std::atomic<bool>& stop, std::vector<bool>& reached, std::vector<std::string>& why_not) override;
     Capabilities capabilities(int peer) const override;
     Status connect(std::span<const int> peers, int lane, Deadline deadline, const std::atomic<bool>& stop) override;
+    bool connected(int peer, int lane) const override { return send_links_[index(peer, lane)] != nullptr; }
     SendLink& sender(int peer, int lane) override { return *send_links_[index(peer, lane)]; }
     RecvLink& receiver(int peer, int lane) override { return *recv_links_[index(peer, lane)]; }
     bool progress() override;

@@ -76,7 +76,8 @@ Capabilities TcpTransport::capabilities(int) const {
 }
 
 bool TcpTransport::connected(int peer, int lane) const {
-    return static_cast<size_t>(lane) < links_.size() && links_[lane][peer] != nullptr;
+    // A lane between others may not have been used yet.
+    return static_cast<size_t>(lane) < links_.size() && !links_[lane].empty() && links_[lane][peer] != nullptr;
 }
 
 Status TcpTransport::connect(std::span<const int> peers, int lane, Deadline deadline, const std::atomic<bool>& stop) {

@@ -26,6 +26,7 @@ public:
     Capabilities capabilities(int peer) const override;
 
     Status connect(std::span<const int> peers, int lane, Deadline deadline, const std::atomic<bool>& stop) override;
+    bool connected(int peer, int lane) const override;
     SendLink& sender(int peer, int lane) override;
     RecvLink& receiver(int peer, int lane) override;
 
@@ -36,8 +37,6 @@ public:
 
 private:
     struct Link;
-
-    bool connected(int peer, int lane) const;
 
     const int rank_;
     const Settings settings_;

@@ -1,0 +1,312 @@
+// Jobs in surroundings that are not as the library would like them: signals, small limits, missing devices and system calls,
+// slow CPUs. They work, or every rank gets an error that says what is missing.
+#include <gmock/gmock.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/deadline.h"
+#include "crew.h"
+#include "forbidden.h"
+#include "support/case.h"
+#include "support/environment.h"
+#include "support/process_ranks.h"
+
+namespace ringccl::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kSize = 3;
+
+int rounds() {
+    return quick() ? 2 : 6;
+}
+
+// What may come of a job with something wrong in the surroundings of rank 1.
+enum class Hope {
+    works,   // all is well
+    refused  // the communicator cannot be made: rank 1 says ringSystemError with `word`, the others name rank 1
+};
+
+struct Trouble {
+    std::function<Verdict()> make;
+    Hope hope = Hope::works;
+    const char* word = "";
+};
+
+Verdict run_with_trouble(const char* transport, const Trouble& trouble) {
+    Crew crew;
+    return judge_processes(kSize, [&](int rank) -> Verdict {
+        ringUniqueId id;
+        if (Verdict v = crew.share_id(rank, id); !v) return v;
+        ++crew->arrived[Crew::joining];
+        await([&] { return crew->arrived[Crew::joining] == kSize; }, 30000);
+        if (rank == 1)
+            if (Verdict v = trouble.make(); !v) return v;
+        ringConfig_t config = RINGCCL_CONFIG_INITIALIZER;
+        config.transport = transport;
+        config.initTimeoutMs = 20000;
+        config.timeoutMs = 20000;
+        Member me{nullptr, rank, kSize};
+        const auto began = Deadline::Clock::now();
+        const ringResult_t result = ringCommInitRankConfig(&me.comm, kSize, id, rank, &config);
+        const std::string text = ringGetLastError(nullptr);
+        const std::string all = fmt::format("gave {}: {}", ringGetErrorString(result), text);
+        if (result == ringSuccess) {
+            if (trouble.hope == Hope::refused) return bad("succeeded although {} is refused", trouble.word);
+            if (Verdict v = mixture(me, 3); !v) return v;
+            return worked(ringCommDestroy(me.comm), "ringCommDestroy");
+        }
+        if (trouble.hope == Hope::works) return bad("{}", all);
+        if (Deadline::Clock::now() - began > std::chrono::seconds(15)) return bad("only after 15 s: {}", all);
+        const bool right = rank == 1 ? result == ringSystemError && text.find(trouble.word) != std::string::npos
+                                     : result == ringRemoteError && text.find("rank 1") != std::string::npos;
+        return right ? good() : bad("{}", all);
+    });
+}
+
+// The same where it is open how far the job gets: whatever fails says so with a text, within the job's own limits, and nothing
+// is computed wrongly.
+Verdict run_with_shortage(const char* transport, const std::function<Verdict()>& shortage) {
+    Crew crew;
+    return judge_processes(
+        kSize,
+        [&](int rank) -> Verdict {
+            ringUniqueId id;
+            if (Verdict v = crew.share_id(rank, id); !v) return v;
+            ++crew->arrived[Crew::joining];
+            await([&] { return crew->arrived[Crew::joining] == kSize; }, 30000);
+            if (rank == 1)
+                if (Verdict v = shortage(); !v) return v;
+            ringConfig_t config = RINGCCL_CONFIG_INITIALIZER;
+            config.transport = transport;
+            config.initTimeoutMs = 1500;
+            config.timeoutMs = 1500;
+            Member me{nullptr, rank, kSize};
+            ringResult_t result = ringCommInitRankConfig(&me.comm, kSize, id, rank, &config);
+            if (result == ringSuccess) {
+                Verdict v = mixture(me, 3);
+                ringCommDestroy(me.comm);
+                // An error is allowed, a wrong result is not.
+                if (!v && std::string_view(v.message()).find(" gave ring") == std::string_view::npos) return v;
+                return good();
+            }
+            const std::string text = ringGetLastError(nullptr);
+            for (ringResult_t allowed : {ringSystemError, ringRemoteError, ringTimeout})
+                if (result == allowed && !text.empty()) return good();
+            return bad("gave {}: {}", ringGetErrorString(result), text);
+        },
+        60);
+}
+
+class Surroundings : public ::testing::TestWithParam<Path> {
+protected:
+    void SetUp() override {
+        GetParam().apply(env_);
+        env_.set("RINGCCL_LOG", "off");
+    }
+    WorldOptions world() const { return {.size = kSize, .transport = GetParam().transport, .timeout_ms = 60000}; }
+    ScopedEnv env_;
+};
+
+INSTANTIATE_TEST_SUITE_P(, Surroundings, ::testing::Values(kTcp, kMemfd, kCma),
+                         [](const ::testing::TestParamInfo<Path>& info) { return info.param.name; });
+
+volatile sig_atomic_t alarms = 0;
+
+// Every system call of the ranks is interrupted all the time, and none is restarted.
+TEST_P(Surroundings, AThousandSignalsASecond) {
+    Crew crew;
+    auto start = [](int) {
+        struct sigaction action {};
+        action.sa_handler = [](int) { alarms = alarms + 1; };
+        sigaction(SIGALRM, &action, nullptr);
+        itimerval every = {{0, 1000}, {0, 1000}};
+        return setitimer(ITIMER_REAL, &every, nullptr) == 0 ? good() : bad("no timer");
+    };
+    auto body = [](const Member& me) -> Verdict {
+        if (Verdict v = mixture(me, rounds()); !v) return v;
+        ringStream_t stream = nullptr;
+        if (Verdict v = worked(ringStreamCreate(&stream), "ringStreamCreate"); !v) return v;
+        Member on_stream = me;
+        on_stream.stream = stream;
+        if (Verdict v = mixture(on_stream, rounds()); !v) return v;
+        if (Verdict v = worked(ringStreamDestroy(stream), "ringStreamDestroy"); !v) return v;
+        return alarms > 20 ? good() : bad("only {} alarms", int(alarms));
+    };
+    auto late = [](int rank) {
+        if (rank == 2) rest(300);
+        return good();
+    };
+    EXPECT_TRUE(crew.run({.world = world(), .first = start, .before = late, .body = body}));
+}
+
+TEST_P(Surroundings, SixtyFourDescriptors) {
+    Crew crew;
+    auto limit = [](int) {
+        rlimit few = {64, 64};
+        return setrlimit(RLIMIT_NOFILE, &few) == 0 ? good() : bad("setrlimit");
+    };
+    EXPECT_TRUE(crew.run({.world = world(), .first = limit, .body = [](const Member& me) { return mixture(me, rounds()); }}));
+}
+
+// From too few for anything to just enough.
+TEST_P(Surroundings, FewDescriptors) {
+    for (int limit : quick() ? std::vector{12, 16} : std::vector{12, 14, 16, 20, 26}) {
+        SCOPED_TRACE(limit);
+        EXPECT_TRUE(run_with_shortage(GetParam().transport, [&] {
+            rlimit few = {rlim_t(limit), rlim_t(limit)};
+            return setrlimit(RLIMIT_NOFILE, &few) == 0 ? good() : bad("setrlimit");
+        }));
+    }
+}
+
+// Nothing under /dev at all; a /dev/shm without room.
+TEST_P(Surroundings, NoDevices) {
+    for (auto [where, options] : {std::pair("/dev", "size=64k"), std::pair("/dev/shm", "size=4k,nr_inodes=2")}) {
+        SCOPED_TRACE(where);
+        Crew crew;
+        auto hide = [&, where = where, options = options](int) -> Verdict {
+            if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+                mount("tmpfs", where, "tmpfs", 0, options) != 0) {
+                crew->word[0] = errno;
+                return bad("mount: {}", std::strerror(errno));
+            }
+            return good();
+        };
+        Verdict v = crew.run({.world = world(), .first = hide, .body = [](const Member& me) { return mixture(me, rounds()); }});
+        if (!v && crew->word[0] == EPERM) GTEST_SKIP() << "no mount namespaces here (it takes root)";
+        EXPECT_TRUE(v);
+    }
+}
+
+struct Refusal {
+    const char* name;
+    int number;
+    int error;
+    enum { replaceable, needed, muting } part;  // muting: without it a rank cannot even tell the others
+};
+
+// One rank cannot make a system call that containers or kernels may refuse. What has a substitute works without; memfd_create
+// has none: shared memory is made of it, and the results that wait for a peer lie in it over TCP too.
+TEST_P(Surroundings, RefusedSystemCalls) {
+    const Refusal refusals[] = {
+        {"process_vm_readv", SYS_process_vm_readv, EPERM, Refusal::replaceable},
+        {"membarrier", SYS_membarrier, EPERM, Refusal::replaceable},
+        {"madvise", SYS_madvise, EPERM, Refusal::replaceable},
+        {"sched_getaffinity", SYS_sched_getaffinity, EPERM, Refusal::replaceable},
+        {"sched_yield", SYS_sched_yield, EPERM, Refusal::replaceable},
+        {"timerfd_create", SYS_timerfd_create, ENOSYS, Refusal::replaceable},
+        {"memfd_create", SYS_memfd_create, EPERM, Refusal::needed},
+        {"epoll_create1", SYS_epoll_create1, EPERM, Refusal::muting},
+        {"getrandom", SYS_getrandom, ENOSYS, Refusal::muting},
+    };
+    for (const Refusal& refusal : refusals) {
+        SCOPED_TRACE(refusal.name);
+        auto refuse = [&] { return forbid(refusal.number, refusal.error); };
+        Verdict v =
+            refusal.part == Refusal::muting
+                ? run_with_shortage(GetParam().transport, refuse)
+                : run_with_trouble(GetParam().transport,
+                                   {refuse, refusal.part == Refusal::needed ? Hope::refused : Hope::works, refusal.name});
+        if (!v && std::string(v.message()).find("no seccomp") != std::string::npos) GTEST_SKIP() << v.message();
+        EXPECT_TRUE(v);
+    }
+}
+
+size_t address_space() {
+    size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+Verdict limit_memory(size_t more) {
+    rlimit limit = {address_space() + more, RLIM_INFINITY};
+    return setrlimit(RLIMIT_AS, &limit) == 0 ? good() : bad("setrlimit: {}", std::strerror(errno));
+}
+
+// One rank has no memory for a communicator.
+TEST_P(Surroundings, NoMemoryToJoin) {
+    for (size_t kib : {64, 1024, 4096, 6144}) {
+        SCOPED_TRACE(kib);
+        EXPECT_TRUE(run_with_shortage(GetParam().transport, [&] { return limit_memory(kib * 1024); }));
+    }
+}
+
+// Memory runs out at work, in one rank: calls that need some say so; if that spoils an operation, the others hear of it.
+TEST_P(Surroundings, NoMemoryAtWork) {
+    Crew crew;
+    auto body = [&](const Member& me) -> Verdict {
+        if (Verdict v = mixture(me, 1); !v) return v;
+        if (me.rank == 1) {
+            if (Verdict v = limit_memory(256 << 10); !v) return v;
+            void* block = nullptr;
+            ringResult_t result = ringMemAlloc(&block, size_t{1} << 30);
+            if (result != ringSystemError) return bad("ringMemAlloc of 1 GiB gave {}", ringGetErrorString(result));
+        }
+        // What was made before still works; that a program for a new shape does is not promised.
+        std::vector<float> data(30011, 1.0f);
+        for (size_t count = 1; count < 200; ++count) {
+            ringResult_t result = ringAllReduce(data.data(), data.data(), count * 150, ringFloat32, ringMax, me.comm, nullptr);
+            if (result == ringSuccess) continue;
+            const std::string text = ringGetLastError(nullptr);
+            if (me.rank == 1 ? result == ringSystemError
+                             : (result == ringRemoteError && text.find("rank 1") != std::string::npos))
+                return good();
+            return bad("gave {}: {}", ringGetErrorString(result), text);
+        }
+        return good();
+    };
+    EXPECT_TRUE(crew.run({.world = {.size = kSize, .transport = GetParam().transport, .timeout_ms = 10000}, .body = body}));
+}
+
+// A control group (version 1 or 2) whose processes get a fifth of a CPU together.
+class CpuGroup {
+public:
+    CpuGroup() {
+        for (const char* root : {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup"}) {
+            const fs::path group = fs::path(root) / fmt::format("ringccl-test-{}", getpid());
+            std::error_code failed;
+            if (!fs::exists(fs::path(root) / "cgroup.procs") || !fs::create_directory(group, failed)) continue;
+            group_ = group;
+            if (write("cpu.cfs_quota_us", "20000") || write("cpu.max", "20000 100000")) return;
+            rmdir(group.c_str());
+            group_.clear();
+        }
+    }
+    ~CpuGroup() {
+        // The kernel keeps a group while its last processes are going.
+        if (!group_.empty()) await([&] { return rmdir(group_.c_str()) == 0; }, 5000);
+    }
+    bool there() const { return !group_.empty(); }
+    bool enter() const { return write("cgroup.procs", std::to_string(getpid())); }
+
+private:
+    bool write(const char* file, const std::string& text) const {
+        if (!fs::exists(group_ / file)) return false;
+        std::ofstream out(group_ / file);
+        out << text;
+        return bool(out.flush());
+    }
+    fs::path group_;
+};
+
+TEST_P(Surroundings, AFifthOfACpu) {
+    CpuGroup group;
+    if (!group.there()) GTEST_SKIP() << "no control group for CPUs can be made here";
+    Crew crew;
+    auto enter = [&](int) { return group.enter() ? good() : bad("cannot enter the group"); };
+    EXPECT_TRUE(
+        crew.run({.world = world(), .first = enter, .body = [](const Member& me) { return mixture(me, quick() ? 1 : 3); }}));
+}
+
+}  // namespace
+}  // namespace ringccl::test
