@@ -11,6 +11,8 @@
 namespace ringccl {
 namespace {
 
+constexpr std::chrono::milliseconds kLastWords{250};
+
 class TcpDoor final : public Door {
 public:
     TcpDoor(const Secret& secret, int rank, const Settings& settings, Listening listening)
@@ -18,7 +20,8 @@ public:
 
     const std::vector<Endpoint>& endpoints() const override { return listening_.endpoints(); }
     uint64_t strangers() const override { return strangers_.count(); }
-    Result<std::vector<Fd>> meet(std::span<const Wish> wishes, Deadline deadline, const std::atomic<bool>& stop) override;
+    Result<std::vector<Fd>> meet(std::span<const Wish> wishes, const Presence& presence, Deadline deadline,
+                                 const std::atomic<bool>& stop) override;
 
 private:
     using Key = std::tuple<int, int, int>;  // peer, lane, index
@@ -39,7 +42,8 @@ private:
     std::vector<Admitted> unconfirmed_;  // almost here when the last meet() ended
 };
 
-Result<std::vector<Fd>> TcpDoor::meet(std::span<const Wish> wishes, Deadline deadline, const std::atomic<bool>& stop) {
+Result<std::vector<Fd>> TcpDoor::meet(std::span<const Wish> wishes, const Presence& presence, Deadline deadline,
+                                      const std::atomic<bool>& stop) {
     if (wishes.empty()) return std::vector<Fd>();
     return without_exceptions("opening a loop for connections", [&]() -> Result<std::vector<Fd>> {
         auto begin = Deadline::Clock::now();
@@ -67,13 +71,23 @@ Result<std::vector<Fd>> TcpDoor::meet(std::span<const Wish> wishes, Deadline dea
             return reception.starved() ||
                    std::any_of(dialers.begin(), dialers.end(), [](auto& dialer) { return dialer && dialer->starved(); });
         };
+        // What a peer confirmed before it went may still lie in the socket.
+        std::optional<Deadline> last_words;
+        auto abandoned = [&] {
+            if (!presence.gone(wishes[first_missing].peer)) return false;
+            if (!last_words) last_words = Deadline::after(kLastWords);
+            return last_words->passed();
+        };
         Outcome outcome = run_until(context, deadline, stop, [&] {
             while (first_missing < wishes.size() && have(first_missing)) ++first_missing;
-            return first_missing == wishes.size() || starved();
+            return first_missing == wishes.size() || starved() || abandoned();
         });
         unconfirmed_ = reception.retire();
 
         if (outcome == Outcome::stopped) return failure(ringRemoteError, "connecting was aborted in this process");
+        if (first_missing < wishes.size() && presence.gone(wishes[first_missing].peer))
+            return failure(ringRemoteError, "rank {} has left the communicator, to which rank {} was making a connection",
+                           wishes[first_missing].peer, rank_);
         if (first_missing < wishes.size()) {
             std::string missing;
             for (size_t i = 0; i < wishes.size(); ++i) {

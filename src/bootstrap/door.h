@@ -13,6 +13,7 @@
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/knobs.h"
+#include "base/presence.h"
 #include "base/status.h"
 #include "bootstrap/secret.h"
 
@@ -43,8 +44,10 @@ public:
 
     // Waits until every wished socket is there and passed the challenge; result[i] belongs to wishes[i], non-blocking.
     // Sockets that arrive before they are wished for are kept. ringTimeout: the text lists who is missing and every address
-    // tried with its error. ringRemoteError (naming nobody): `stop` was set. No wish, no wait.
-    virtual Result<std::vector<Fd>> meet(std::span<const Wish> wishes, Deadline deadline, const std::atomic<bool>& stop) = 0;
+    // tried with its error. ringSystemError: this process lacks descriptors. ringRemoteError: `stop` was set (naming nobody),
+    // or presence says that a peer is gone. No wish, no wait.
+    virtual Result<std::vector<Fd>> meet(std::span<const Wish> wishes, const Presence& presence, Deadline deadline,
+                                         const std::atomic<bool>& stop) = 0;
 
     virtual uint64_t strangers() const = 0;
 };

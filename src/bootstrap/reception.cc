@@ -61,6 +61,7 @@ awaitable<void> Reception::accept(Acceptor& acceptor) {
 
 awaitable<void> Reception::examine(GuestPtr guest) {
     Result<Hello> hello = co_await challenge(guest->socket, secret_, purpose_, rank_);
+    if (std::find(guests_.begin(), guests_.end(), guest) == guests_.end()) co_return;  // retired, or dropped
     if (!hello.ok()) {
         Endpoint from = endpoint_of(guest->from);
         // Often: dialers try all addresses at once, and one such as 172.17.0.1 exists on many hosts.
@@ -91,6 +92,7 @@ void Reception::forget(const GuestPtr& guest) {
 bool Reception::drop_oldest() {
     auto oldest = std::find_if(guests_.begin(), guests_.end(), [](const GuestPtr& guest) { return !guest->admitted; });
     if (oldest == guests_.end()) return false;
+    strangers_.note(endpoint_of((*oldest)->from), "had not proved itself when room was needed");
     asio::error_code ignored;
     (*oldest)->socket.close(ignored);
     guests_.erase(oldest);

@@ -164,7 +164,7 @@ Status Communicator::prepare(std::span<const Operation> operations) {
             standstill_.peers = {operation.peer};
         else
             standstill_.sequence = task.operation.print.sequence;
-        RINGCCL_ASSIGN(task.program, programs_->find_or_make(task.operation, pair ? 0 : shift));
+        RINGCCL_ASSIGN(task.program, programs_->find_or_make(task.operation, task.record, pair ? 0 : shift));
         recorder_->runs(task.record, task.program->algorithm());
         // By lanes, not by channels: ranks may have different numbers of those.
         if (!pair) shift = (shift + static_cast<int>(task.program->claims().size())) % kPeerLane;

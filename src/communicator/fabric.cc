@@ -59,7 +59,7 @@ Status Fabric::open_transports(const Settings& settings, const Owner& owner) {
         choices_.push_back(std::move(choice));
     }
     if (allowed("tcp")) {
-        RINGCCL_ASSIGN(auto tcp, TcpTransport::open(secret_, world_.rank, world_.size, settings));
+        RINGCCL_ASSIGN(auto tcp, TcpTransport::open(secret_, world_.rank, world_.size, settings, owner.presence));
         auto choice = std::make_unique<Choice>();
         choice->transport = std::move(tcp);
         choices_.push_back(std::move(choice));
@@ -288,8 +288,8 @@ FlightRecorder::Header Fabric::record_header() const {
 Wiring Fabric::wiring(std::chrono::milliseconds timeout, const std::atomic<bool>& stop, FlightRecorder& recorder) {
     Wiring wiring;
     wiring.progress = [&recorder](int peer) -> FlightRecorder::Progress& { return recorder.progress(peer); };
-    wiring.connect = [this, timeout, &stop](const std::vector<int>& peers, int lane,
-                                            std::optional<uint64_t> sequence) -> Status {
+    wiring.connect = [this, timeout, &stop, &recorder](const std::vector<int>& peers, int lane,
+                                                       const Wiring::Cause& cause) -> Status {
         for (size_t t = 0; t < choices_.size(); ++t) {
             Transport& transport = *choices_[t]->transport;
             std::vector<int> fresh;
@@ -297,8 +297,10 @@ Wiring Fabric::wiring(std::chrono::milliseconds timeout, const std::atomic<bool>
                 if (chosen_[r] == static_cast<int>(t) && !transport.connected(r, lane)) fresh.push_back(r);
             if (fresh.empty()) continue;
             // Ranks that differ about the operation may never come to make these links.
-            lifeline_->keep_waiting(sequence);
+            lifeline_->keep_waiting(cause.sequence);
+            recorder.waits_for(cause.record, fresh.front());
             const Status made = transport.connect(fresh, lane, Deadline::after(timeout), stop);
+            recorder.waits_for(cause.record, -1);
             lifeline_->keep_waiting({});
             RINGCCL_TRY(made);
         }

@@ -25,7 +25,7 @@ void Programs::trim() {
     if (made_.size() > kKept) made_.clear();
 }
 
-Result<Program*> Programs::find_or_make(const Operation& operation, int shift) {
+Result<Program*> Programs::find_or_make(const Operation& operation, uint64_t record, int shift) {
     const Fingerprint& print = operation.print;
     const bool in_place = operation.send == operation.recv && operation.send != nullptr;
     const Key key{{print.kind, operation.type(), print.op, static_cast<size_t>(print.count), print.root, in_place},
@@ -39,7 +39,7 @@ Result<Program*> Programs::find_or_make(const Operation& operation, int shift) {
     const bool pair = print.kind == Kind::send || print.kind == Kind::recv;
     RINGCCL_ASSIGN(auto program, Program::make(plan, key.shape, world, shift, static_cast<size_t>(settings_.slice_bytes),
                                                static_cast<size_t>(settings_.stage_bytes), wiring_,
-                                               pair ? std::nullopt : std::optional(print.sequence)));
+                                               Wiring::Cause{pair ? std::nullopt : std::optional(print.sequence), record}));
     log().debug("rank {}: {} of {} {} goes by {}", world.rank, kind_name(print.kind), print.count, type_name(operation.type()),
                 plan.algorithm);
     return made_.emplace(key, std::move(program)).first->second.get();

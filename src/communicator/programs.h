@@ -17,7 +17,8 @@ public:
         : fabric_(fabric), wiring_(std::move(wiring)), settings_(settings) {}
 
     // The program for an operation, moved by `shift` lanes; chosen, planned and connected if it is the first of its shape.
-    Result<Program*> find_or_make(const Operation& operation, int shift);
+    // `record`: the operation's in the flight recorder.
+    Result<Program*> find_or_make(const Operation& operation, uint64_t record, int shift);
 
     // Before a batch: forgets everything if there is too much of it. Programs found before are gone then.
     void trim();

@@ -35,7 +35,7 @@ Arithmetic arithmetic_of(const Shape& shape, int world_size) {
 
 Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& shape, const World& world, int lane_shift,
                                                size_t slice_bytes, size_t stage_bytes, const Wiring& wiring,
-                                               std::optional<uint64_t> sequence) {
+                                               const Wiring::Cause& cause) {
     auto program = std::make_unique<Program>();
     program->algorithm_ = plan.algorithm;
     program->arithmetic_ = arithmetic_of(shape, world.size);
@@ -50,7 +50,7 @@ Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& sh
         }
         std::sort(peers.begin(), peers.end());
         peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
-        RINGCCL_TRY(wiring.connect(peers, lane, sequence));
+        RINGCCL_TRY(wiring.connect(peers, lane, cause));
 
         std::vector<Runner::Sink> sinks;
         std::vector<BoundStep> steps;

@@ -21,8 +21,12 @@ static_assert(2 * kWindowSlices <= kLinkDepth);
 
 // How the links of a plan are found.
 struct Wiring {
-    // `sequence`: of the collective that wants the links, if it is one.
-    std::function<Status(const std::vector<int>& peers, int lane, std::optional<uint64_t> sequence)> connect;
+    // The operation that is the first to want links.
+    struct Cause {
+        std::optional<uint64_t> sequence;  // if it is a collective
+        uint64_t record = 0;               // in the flight recorder
+    };
+    std::function<Status(const std::vector<int>& peers, int lane, const Cause& cause)> connect;
     std::function<SendLink&(int peer, int lane)> sender;
     std::function<RecvLink&(int peer, int lane)> receiver;
     std::function<size_t(int peer)> inline_bytes;
@@ -35,7 +39,7 @@ public:
     // the operation which is the first to want it.
     static Result<std::unique_ptr<Program>> make(const Plan& plan, const Shape& shape, const World& world, int lane_shift,
                                                  size_t slice_bytes, size_t stage_bytes, const Wiring& wiring,
-                                                 std::optional<uint64_t> sequence);
+                                                 const Wiring::Cause& cause);
 
     std::vector<Runner>& runners() { return runners_; }
     // What the program has to itself while it runs: lanes for a collective, one direction to one peer for point to point.

@@ -298,8 +298,10 @@ Status Runner::differs(int source, const View& view) const {
     const Fingerprint& mine = binding_->operation->print;
     const Status status = disagreement(binding_->rank, mine, source, view.print);
     if (!status.ok()) return status;
-    return failure(ringInternalError, "rank {} sent a slice of {} bytes where {} expects another size: different plans", source,
-                   view.bytes, kind_name(mine.kind));
+    return failure(ringMismatch,
+                   "the ranks cut {} differently: rank {} sent a slice of {} bytes where rank {} expects {}; they may run "
+                   "different builds of the library, or something between them changed the bytes",
+                   name_of(mine), source, view.bytes, binding_->rank, slice_span(slice_).count * arithmetic_->element);
 }
 
 }  // namespace ringccl

@@ -24,25 +24,16 @@ public:
           timer_(context) {}
     ~HubPort() { release(); }
 
-    // Soon: ranks that were let in at one address are still hanging up at others, and are no strangers for that.
     void close() {
-        timer_.expires_after(kHangingUp);
-        timer_.async_wait([self = shared_from_this()](asio::error_code cancelled) {
-            if (!cancelled) self->close_now();
-        });
-    }
-
-private:
-    static constexpr milliseconds kHangingUp{200};
-    static constexpr milliseconds kRundown{200};  // longer than Reception pauses for anything
-
-    void close_now() {
         release();
         reception_.retire();
         listening_.reset();
         timer_.expires_after(kRundown);
         timer_.async_wait([self = shared_from_this()](asio::error_code) {});
     }
+
+private:
+    static constexpr milliseconds kRundown{200};  // longer than Reception pauses for anything
 
     void release() {
         if (!listening_) return;

@@ -22,6 +22,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 const std::atomic<bool> kNever{false};
+const Presence kEverybody(64);
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr double kSlack = 4;
@@ -97,11 +98,11 @@ void meet_both(Door& acceptor, Door& dialer, int sockets = 1) {
         }
     std::vector<Fd> accepted, dialed;
     std::thread other([&] {
-        auto met = dialer.meet(out, Deadline::after(seconds(10)), kNever);
+        auto met = dialer.meet(out, kEverybody, Deadline::after(seconds(10)), kNever);
         ASSERT_TRUE(met.ok()) << met.status().text();
         dialed = met.take();
     });
-    auto met = acceptor.meet(in, Deadline::after(seconds(10)), kNever);
+    auto met = acceptor.meet(in, kEverybody, Deadline::after(seconds(10)), kNever);
     other.join();
     ASSERT_TRUE(met.ok()) << met.status().text();
     accepted = met.take();
@@ -119,7 +120,7 @@ TEST(Door, LanesAndIndexesEndUpWhereTheyBelong) {
 
 TEST(Door, NoWishNoWait) {
     auto a = door(new_secret(), 0);
-    EXPECT_LT(seconds_of([&] { EXPECT_TRUE(a->meet({}, Deadline::after(seconds(10)), kNever).ok()); }), 0.1);
+    EXPECT_LT(seconds_of([&] { EXPECT_TRUE(a->meet({}, kEverybody, Deadline::after(seconds(10)), kNever).ok()); }), 0.1);
 }
 
 TEST(Door, AFullMeshOfRanksMeets) {
@@ -133,7 +134,7 @@ TEST(Door, AFullMeshOfRanksMeets) {
             std::vector<Wish> wishes;
             for (int peer = 0; peer < kRanks; ++peer)
                 if (peer != rank) wishes.push_back({peer, 0, 0, rank < peer, doors[peer]->endpoints()});
-            auto met = doors[rank]->meet(wishes, Deadline::after(seconds(10)), kNever);
+            auto met = doors[rank]->meet(wishes, kEverybody, Deadline::after(seconds(10)), kNever);
             EXPECT_TRUE(met.ok()) << met.status().text();
         });
     for (std::thread& thread : threads) thread.join();
@@ -143,9 +144,9 @@ TEST(Door, ThePeerMayBeLate) {
     Secret secret = new_secret();
     auto a = door(secret, 0), b = door(secret, 1);
     Wish in{1, 0, 0, false, {}}, out{0, 0, 0, true, a->endpoints()};
-    std::thread early([&] { EXPECT_TRUE(b->meet({&out, 1}, Deadline::after(seconds(10)), kNever).ok()); });
+    std::thread early([&] { EXPECT_TRUE(b->meet({&out, 1}, kEverybody, Deadline::after(seconds(10)), kNever).ok()); });
     std::this_thread::sleep_for(milliseconds(2500));  // longer than a stranger may take
-    EXPECT_TRUE(a->meet({&in, 1}, Deadline::after(seconds(10)), kNever).ok());
+    EXPECT_TRUE(a->meet({&in, 1}, kEverybody, Deadline::after(seconds(10)), kNever).ok());
     early.join();
     EXPECT_EQ(a->strangers(), 0u);
 }
@@ -159,15 +160,15 @@ TEST(Door, EarlyArrivalsAreKept) {
         Wish b_in{1, 0, round, false, {}}, c_in{2, 0, round, false, {}};
         Fd from_b, from_c;
         std::thread first([&] {
-            auto met = b->meet({&b_out, 1}, Deadline::after(seconds(10)), kNever);
+            auto met = b->meet({&b_out, 1}, kEverybody, Deadline::after(seconds(10)), kNever);
             if (met.ok()) from_b = std::move(met.value()[0]);
         });
         std::thread second([&] {
-            auto met = c->meet({&c_out, 1}, Deadline::after(seconds(10)), kNever);
+            auto met = c->meet({&c_out, 1}, kEverybody, Deadline::after(seconds(10)), kNever);
             if (met.ok()) from_c = std::move(met.value()[0]);
         });
-        auto with_b = a->meet({&b_in, 1}, Deadline::after(seconds(10)), kNever);
-        auto with_c = a->meet({&c_in, 1}, Deadline::after(seconds(10)), kNever);
+        auto with_b = a->meet({&b_in, 1}, kEverybody, Deadline::after(seconds(10)), kNever);
+        auto with_c = a->meet({&c_in, 1}, kEverybody, Deadline::after(seconds(10)), kNever);
         first.join();
         second.join();
         ASSERT_TRUE(with_b.ok() && with_c.ok() && from_b && from_c) << "round " << round;
@@ -191,8 +192,8 @@ TEST(Door, DeadAddressesAreSteppedOver) {
 
     Wish in{1, 0, 0, false, {}};
     Wish out{0, 0, 0, true, {{"127.0.0.1", 1}, {"fe80::1%nowhere", 5}, {"127.0.0.1", ntohs(at.sin_port)}, loopback(*a)}};
-    std::thread other([&] { EXPECT_TRUE(b->meet({&out, 1}, Deadline::after(seconds(10)), kNever).ok()); });
-    EXPECT_LT(seconds_of([&] { EXPECT_TRUE(a->meet({&in, 1}, Deadline::after(seconds(10)), kNever).ok()); }), 0.5);
+    std::thread other([&] { EXPECT_TRUE(b->meet({&out, 1}, kEverybody, Deadline::after(seconds(10)), kNever).ok()); });
+    EXPECT_LT(seconds_of([&] { EXPECT_TRUE(a->meet({&in, 1}, kEverybody, Deadline::after(seconds(10)), kNever).ok()); }), 0.5);
     other.join();
 }
 
@@ -200,7 +201,7 @@ TEST(Door, TimeoutsListWhoIsMissingAndWhatWasTried) {
     auto a = door(new_secret(), 0);
     Wish wishes[] = {{1, 2, 0, true, {{"127.0.0.1", 1}}}, {2, 2, 0, false, {}}};
     double span = seconds_of([&] {
-        Status status = a->meet(wishes, Deadline::after(milliseconds(300)), kNever).status();
+        Status status = a->meet(wishes, kEverybody, Deadline::after(milliseconds(300)), kNever).status();
         EXPECT_EQ(status.code(), ringTimeout);
         EXPECT_THAT(status.text(),
                     AllOf(HasSubstr("rank 1"), HasSubstr("127.0.0.1:1 (Connection refused)"), HasSubstr("rank 2")));
@@ -217,7 +218,7 @@ TEST(Door, StopEndsTheWait) {
         stop = true;
     });
     double span = seconds_of([&] {
-        EXPECT_EQ(a->meet({&wish, 1}, Deadline::after(seconds(10)), stop).status().code(), ringRemoteError);
+        EXPECT_EQ(a->meet({&wish, 1}, kEverybody, Deadline::after(seconds(10)), stop).status().code(), ringRemoteError);
     });
     later.join();
     EXPECT_LT(span, 0.2);
@@ -227,11 +228,11 @@ TEST(Door, AnotherJobsRankIsAStranger) {
     auto a = door(new_secret(), 0), other = door(new_secret(), 1);
     Wish in{1, 0, 0, false, {}}, out{0, 0, 0, true, {loopback(*a)}};
     std::thread dialing([&] {
-        Status status = other->meet({&out, 1}, Deadline::after(milliseconds(300)), kNever).status();
+        Status status = other->meet({&out, 1}, kEverybody, Deadline::after(milliseconds(300)), kNever).status();
         EXPECT_EQ(status.code(), ringTimeout);
         EXPECT_THAT(status.text(), HasSubstr("turned us away"));
     });
-    EXPECT_EQ(a->meet({&in, 1}, Deadline::after(milliseconds(400)), kNever).status().code(), ringTimeout);
+    EXPECT_EQ(a->meet({&in, 1}, kEverybody, Deadline::after(milliseconds(400)), kNever).status().code(), ringTimeout);
     dialing.join();
     EXPECT_GE(a->strangers(), 1u);
 }
@@ -242,9 +243,9 @@ TEST(Door, ARankAtTheWrongDoorIsSentOn) {
     auto a = door(secret, 0), b = door(secret, 1), c = door(secret, 2);
     Wish in{1, 0, 0, false, {}}, out{0, 0, 0, true, {loopback(*c), loopback(*a)}}, idle{7, 0, 0, false, {}};
     std::atomic<bool> stop{false};
-    std::thread wrong([&] { EXPECT_FALSE(c->meet({&idle, 1}, Deadline::after(seconds(10)), stop).ok()); });
-    std::thread dialing([&] { EXPECT_TRUE(b->meet({&out, 1}, Deadline::after(seconds(10)), kNever).ok()); });
-    EXPECT_TRUE(a->meet({&in, 1}, Deadline::after(seconds(10)), kNever).ok());
+    std::thread wrong([&] { EXPECT_FALSE(c->meet({&idle, 1}, kEverybody, Deadline::after(seconds(10)), stop).ok()); });
+    std::thread dialing([&] { EXPECT_TRUE(b->meet({&out, 1}, kEverybody, Deadline::after(seconds(10)), kNever).ok()); });
+    EXPECT_TRUE(a->meet({&in, 1}, kEverybody, Deadline::after(seconds(10)), kNever).ok());
     stop = true;
     wrong.join();
     dialing.join();
@@ -290,7 +291,7 @@ TEST(Door, StrangersDelayNobody) {
     // A longer meeting outlives the patience with the silent ones. Nobody accepts afterwards, so the noise ends before it does.
     Wish nobody{5, 0, 0, false, {}};
     std::atomic<bool> stop{false};
-    std::thread watching([&] { EXPECT_FALSE(a->meet({&nobody, 1}, Deadline::after(seconds(10)), stop).ok()); });
+    std::thread watching([&] { EXPECT_FALSE(a->meet({&nobody, 1}, kEverybody, Deadline::after(seconds(10)), stop).ok()); });
     std::this_thread::sleep_for(milliseconds(2300));
     over = true;
     for (std::thread& thread : noise) thread.join();
@@ -319,8 +320,8 @@ TEST(Door, AReplayedHandshakeIsAStranger) {
     ::getsockname(relay.get(), reinterpret_cast<sockaddr*>(&at), &bytes);
 
     Wish in{1, 0, 0, false, {}}, out{0, 0, 0, true, {{"127.0.0.1", ntohs(at.sin_port)}}};
-    std::thread dialing([&] { EXPECT_TRUE(b->meet({&out, 1}, Deadline::after(seconds(10)), kNever).ok()); });
-    std::thread accepting([&] { EXPECT_TRUE(a->meet({&in, 1}, Deadline::after(seconds(10)), kNever).ok()); });
+    std::thread dialing([&] { EXPECT_TRUE(b->meet({&out, 1}, kEverybody, Deadline::after(seconds(10)), kNever).ok()); });
+    std::thread accepting([&] { EXPECT_TRUE(a->meet({&in, 1}, kEverybody, Deadline::after(seconds(10)), kNever).ok()); });
     Fd from_dialer(::accept(relay.get(), nullptr, nullptr));
     Fd to_acceptor = knock(loopback(*a));
     auto pass = [](const Fd& from, const Fd& to, size_t count) {
@@ -338,7 +339,7 @@ TEST(Door, AReplayedHandshakeIsAStranger) {
 
     Wish again{1, 0, 1, false, {}};
     std::atomic<bool> stop{false};
-    std::thread waiting([&] { EXPECT_FALSE(a->meet({&again, 1}, Deadline::after(seconds(5)), stop).ok()); });
+    std::thread waiting([&] { EXPECT_FALSE(a->meet({&again, 1}, kEverybody, Deadline::after(seconds(5)), stop).ok()); });
     Fd replay = knock(loopback(*a));
     EXPECT_EQ(read_exactly(replay.get(), 40).size(), 40u);
     EXPECT_EQ(::send(replay.get(), claim.data(), claim.size(), MSG_NOSIGNAL), 92);
@@ -369,7 +370,7 @@ TEST(Door, AReflectedProofIsNotBelieved) {
         EXPECT_EQ(read_exactly(fd.get(), 1).size(), 0u);  // no confirmation
     });
     Wish out{0, 0, 0, true, {{"127.0.0.1", ntohs(at.sin_port)}}};
-    Status status = b->meet({&out, 1}, Deadline::after(milliseconds(300)), kNever).status();
+    Status status = b->meet({&out, 1}, kEverybody, Deadline::after(milliseconds(300)), kNever).status();
     lying.join();
     EXPECT_EQ(status.code(), ringTimeout);
 }
@@ -390,7 +391,7 @@ TEST(Door, WithoutDescriptorsTheTextSaysSo) {
     Wish in{1, 0, 0, false, {}};
     rusage cpu_before, cpu_after;
     ::getrusage(RUSAGE_THREAD, &cpu_before);
-    Status status = a->meet({&in, 1}, Deadline::after(milliseconds(500)), kNever).status();
+    Status status = a->meet({&in, 1}, kEverybody, Deadline::after(milliseconds(500)), kNever).status();
     ::getrusage(RUSAGE_THREAD, &cpu_after);
     ::setrlimit(RLIMIT_NOFILE, &before);
     EXPECT_THAT(status.text(), HasSubstr("Too many open files"));

@@ -583,6 +583,8 @@ struct Switchboard {
     int dialled = 0;
 };
 
+const Presence kEverybody(64);
+
 class FakeDoor final : public Door {
 public:
     FakeDoor(Switchboard& board, int rank) : board_(board), rank_(rank) {
@@ -590,7 +592,8 @@ public:
     }
     const std::vector<Endpoint>& endpoints() const override { return endpoints_; }
     uint64_t strangers() const override { return 0; }
-    Result<std::vector<Fd>> meet(std::span<const Wish> wishes, Deadline, const std::atomic<bool>& stop) override {
+    Result<std::vector<Fd>> meet(std::span<const Wish> wishes, const Presence&, Deadline,
+                                 const std::atomic<bool>& stop) override {
         if (stop) return failure(ringRemoteError, "stopped");
         std::vector<Fd> result;
         for (const Wish& wish : wishes) {
@@ -622,7 +625,8 @@ protected:
         Settings settings;
         settings.sockets = sockets;
         for (int rank = 0; rank < size; ++rank) {
-            ranks.push_back(std::make_unique<TcpTransport>(std::make_unique<FakeDoor>(board, rank), rank, size, settings));
+            ranks.push_back(
+                std::make_unique<TcpTransport>(std::make_unique<FakeDoor>(board, rank), rank, size, settings, kEverybody));
             cards.push_back(ranks.back()->card());
         }
     }
@@ -758,7 +762,7 @@ TEST(TcpTransport, MeetsThroughRealDoors) {
     std::unique_ptr<TcpTransport> ranks[2];
     std::vector<nlohmann::json> cards;
     for (int rank : {0, 1}) {
-        auto opened = TcpTransport::open(secret, rank, 2, settings);
+        auto opened = TcpTransport::open(secret, rank, 2, settings, kEverybody);
         ASSERT_TRUE(opened.ok()) << opened.status().text();
         ranks[rank] = opened.take();
         cards.push_back(ranks[rank]->card());

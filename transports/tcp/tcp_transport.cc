@@ -33,13 +33,14 @@ struct TcpTransport::Link {
     TcpReceiver receiver;
 };
 
-Result<std::unique_ptr<TcpTransport>> TcpTransport::open(const Secret& secret, int rank, int size, const Settings& settings) {
+Result<std::unique_ptr<TcpTransport>> TcpTransport::open(const Secret& secret, int rank, int size, const Settings& settings,
+                                                         const Presence& presence) {
     RINGCCL_ASSIGN(auto door, Door::open(derive(secret, "tcp"), rank, settings));
-    return std::make_unique<TcpTransport>(std::move(door), rank, size, settings);
+    return std::make_unique<TcpTransport>(std::move(door), rank, size, settings, presence);
 }
 
-TcpTransport::TcpTransport(std::unique_ptr<Door> door, int rank, int size, const Settings& settings)
-    : rank_(rank), settings_(settings), door_(std::move(door)), reach_(size) {}
+TcpTransport::TcpTransport(std::unique_ptr<Door> door, int rank, int size, const Settings& settings, const Presence& presence)
+    : rank_(rank), settings_(settings), presence_(presence), door_(std::move(door)), reach_(size) {}
 
 TcpTransport::~TcpTransport() = default;
 
@@ -91,7 +92,7 @@ Status TcpTransport::connect(std::span<const int> peers, int lane, Deadline dead
         for (int index = 0; index < sockets; ++index)
             wishes.push_back({.peer = peer, .lane = lane, .index = index, .dial = rank_ < peer, .at = reach_[peer]});
     }
-    RINGCCL_ASSIGN(std::vector<Fd> made, door_->meet(wishes, deadline, stop));
+    RINGCCL_ASSIGN(std::vector<Fd> made, door_->meet(wishes, presence_, deadline, stop));
 
     if (links_.size() <= static_cast<size_t>(lane)) links_.resize(lane + 1);
     links_[lane].resize(reach_.size());

@@ -13,9 +13,10 @@ namespace ringccl {
 class TcpTransport final : public Transport {
 public:
     // Opens the port that peers reach this rank at. `secret` is the communicator's; the transport derives its own.
-    static Result<std::unique_ptr<TcpTransport>> open(const Secret& secret, int rank, int size, const Settings& settings);
+    static Result<std::unique_ptr<TcpTransport>> open(const Secret& secret, int rank, int size, const Settings& settings,
+                                                      const Presence& presence);
     // With a door that is open already.
-    TcpTransport(std::unique_ptr<Door> door, int rank, int size, const Settings& settings);
+    TcpTransport(std::unique_ptr<Door> door, int rank, int size, const Settings& settings, const Presence& presence);
     ~TcpTransport() override;
 
     const char* name() const override { return "tcp"; }
@@ -40,6 +41,7 @@ private:
 
     const int rank_;
     const Settings settings_;
+    const Presence& presence_;
     std::unique_ptr<Door> door_;
     std::vector<std::vector<Endpoint>> reach_;               // by rank; empty: not probed or without TCP
     std::vector<std::vector<std::unique_ptr<Link>>> links_;  // [lane][peer], null where not connected
