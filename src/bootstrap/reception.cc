@@ -61,7 +61,7 @@ awaitable<void> Reception::accept(Acceptor& acceptor) {
 
 awaitable<void> Reception::examine(GuestPtr guest) {
     Result<Hello> hello = co_await challenge(guest->socket, secret_, purpose_, rank_);
-    if (std::find(guests_.begin(), guests_.end(), guest) == guests_.end()) co_return;  // retired, or dropped
+    if (std::find(guests_.begin(), guests_.end(), guest) == guests_.end()) co_return;  // dismissed
     if (!hello.ok()) {
         Endpoint from = endpoint_of(guest->from);
         // Often: dialers try all addresses at once, and one such as 172.17.0.1 exists on many hosts.
@@ -121,7 +121,7 @@ std::vector<Admitted> Reception::retire() {
             bool v6 = guest->socket.local_endpoint(ignored).protocol() == asio::ip::tcp::v6();
             admitted.push_back({Fd(guest->socket.release()), v6, guest->hello});
         } else {
-            guest->socket.close(ignored);
+            guest->socket.close(ignored);  // perhaps one of ours that came too late: no stranger
         }
     }
     return admitted;

@@ -161,8 +161,10 @@ Hub::Clock::time_point Hub::tick(Clock::time_point now) {
                               names_[rank], seconds(now - ranks_[rank].heard));
         // The others know who is lost before they know that this is the end; it is told too, for it may wake up.
         remove(rank, State::lost, "lost");
-        decide(gone);
-        lines_.say(rank, verdict_message());
+        if (!verdict_) {
+            decide(gone);
+            lines_.say(rank, verdict_message());
+        }
         lines_.say(rank, {{"say", "bye"}});
         lines_.hang_up(rank);
     }
