@@ -42,7 +42,7 @@ struct Fingerprint {
     uint8_t reserved = 0;
     int32_t root = 0;  // 0 where the kind has none
 
-    // All but `reserved`, which nobody fills.
+    // All but `reserved`, which is zero.
     bool operator==(const Fingerprint& other) const {
         return sequence == other.sequence && count == other.count && kind == other.kind && type == other.type &&
                op == other.op && root == other.root;

@@ -134,7 +134,7 @@ void TcpReceiver::digest(Stripe& stripe) {
 // Whether the header can be the next one on this socket. A lone socket brings the slices without a gap.
 bool TcpReceiver::plausible(const Stripe& stripe) const {
     const FrameHeader& header = stripe.header;
-    if (header.magic != kFrameMagic) return false;
+    if (header.magic != kFrameMagic || header.print.reserved != 0) return false;
     if (stripes_.size() == 1) return header.slice == stripe.next;
     return header.slice >= taken_ && header.slice < posted_ + kFarthestAhead;
 }
