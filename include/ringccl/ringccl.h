@@ -153,7 +153,7 @@ RINGCCL_API ringResult_t ringCommInitAll(ringComm_t* comms, int worldSize, const
  * Collective, blocking. Results as ringCommInitRankConfig; ringInvalidUsage also if no launcher is recognised. */
 RINGCCL_API ringResult_t ringCommInitEnv(ringComm_t* comm, const ringConfig_t* config);
 
-/* Waits for all work enqueued on comm's streams and says goodbye. Local, blocking. Afterwards only ringCommDestroy,
+/* Waits for all work enqueued on comm's streams. Local, blocking. Afterwards only ringCommDestroy,
  * ringCommAbort and the asking functions are allowed.
  * The first error of any unfinished operation is returned. ringInvalidUsage: comm is unknown, or finalized twice. */
 RINGCCL_API ringResult_t ringCommFinalize(ringComm_t comm);

@@ -34,7 +34,12 @@ Status Communicator::meet(const ringUniqueId& id) {
     fabric_ = fabric.take();
     recorder_ = std::make_unique<FlightRecorder>(fabric_->record_header());
     if (!settings_.timeline.empty()) {
-        RINGCCL_ASSIGN(timeline_, Timeline::open(settings_.timeline, fabric_->record_header().communicator, rank_, size_));
+        auto timeline = Timeline::open(settings_.timeline, fabric_->record_header().communicator, rank_, size_);
+        if (!timeline.ok()) {
+            if (Lifeline* line = fabric_->lifeline()) line->failed(timeline.status());
+            return timeline.status();
+        }
+        timeline_ = timeline.take();
     }
     const std::chrono::milliseconds timeout(settings_.timeout_ms);
     programs_ = std::make_unique<Programs>(*fabric_, fabric_->wiring(timeout, health_.stop(), *recorder_), settings_);
