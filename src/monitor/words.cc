@@ -63,7 +63,8 @@ std::string words_in(const json& message, const char* key, size_t most) {
 Status failure_in(const json& message) {
     Status status = status_in(message);
     if (status.ok()) return status;
-    return {status.code(), words_in(message, "failure", kMostFailure)};
+    std::string text = words_in(message, "failure", kMostFailure);
+    return {status.code(), text.empty() ? "it gave no reason" : std::move(text)};
 }
 
 json where_message(std::optional<uint64_t> sequence, const Whereabouts& where) {
