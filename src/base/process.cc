@@ -24,6 +24,11 @@ const std::string& process_token() {
     return token;
 }
 
+std::string host_name() {
+    char name[256] = {};
+    return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
 std::string boot_id() {
     std::ifstream file("/proc/sys/kernel/random/boot_id");
     std::string id;

@@ -8,6 +8,9 @@ namespace ringccl {
 // Random, the same for all ranks of one process, different in a forked child.
 const std::string& process_token();
 
+// The host as people name it.
+std::string host_name();
+
 // The host as the kernel names it: the boot id. Empty if it cannot be read.
 std::string boot_id();
 

@@ -1,6 +1,5 @@
 #include "communicator/fabric.h"
 
-#include <limits.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,11 +32,6 @@ namespace {
 
 // Bad news get a moment to reach the others before this process may end; some may never come for it.
 constexpr std::chrono::seconds kLastWords{1};
-
-std::string host_name() {
-    char name[HOST_NAME_MAX + 1] = {};
-    return gethostname(name, sizeof name - 1) == 0 ? name : "a host without a name";
-}
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/process.h"
 #include "trace/words.h"
 
 namespace ringccl {
@@ -19,11 +20,6 @@ constexpr int kFormat = 1;  // of the dump
 uint64_t pack(Kind kind, uint8_t type, Op op, int32_t place) {
     return static_cast<uint64_t>(kind) | uint64_t{type} << 8 | static_cast<uint64_t>(op) << 16 |
            static_cast<uint64_t>(static_cast<uint32_t>(place)) << 32;
-}
-
-std::string host_name() {
-    char name[256] = {};
-    return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
 }
 
 std::string version() {
