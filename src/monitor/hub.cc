@@ -85,8 +85,8 @@ void Hub::late(const json& message, Clock::time_point now) {
 
 void Hub::wait(const json& message, Clock::time_point now) {
     auto sequence = natural_in(message, "sequence");
-    if (verdict_ || !sequence || wanted_ || (inquiry_ && (inquiry_->late() || inquiry_->sequence() == sequence))) return;
-    wanted_ = sequence;
+    if (verdict_ || !sequence || (inquiry_ && (inquiry_->late() || inquiry_->sequence() == sequence))) return;
+    wanted_.insert(*sequence);
     tick(now);
 }
 
@@ -135,14 +135,7 @@ Hub::Clock::time_point Hub::tick(Clock::time_point now) {
         // Late itself, the hub has not read all the answers that have come.
         if (now - inquiry_->due() < kAnswerTime || !inquiry_->extend(now + kAnswerTime)) conclude(now);
     }
-    Clock::time_point ask_at = Clock::time_point::max();
-    if (wanted_ && !inquiry_) {
-        ask_at = asked_ ? asked_at_ + (wanted_ == asked_ ? kSameAgain : kNextQuestion) : now;
-        if (now >= ask_at) {
-            ask_at = Clock::time_point::max();
-            ask_all(*std::exchange(wanted_, std::nullopt), std::nullopt, now);
-        }
-    }
+    const Clock::time_point ask_at = ask_wanted(now);
 
     Pulse::Beat beat = pulse_.tick(now);
     std::vector<int> silent;
@@ -173,6 +166,18 @@ Hub::Clock::time_point Hub::tick(Clock::time_point now) {
     if (echo_) next = std::min(next, echo_due_);
     if (inquiry_) next = std::min(next, inquiry_->due());
     return next;
+}
+
+Hub::Clock::time_point Hub::ask_wanted(Clock::time_point now) {
+    if (wanted_.empty() || inquiry_) return Clock::time_point::max();
+    // The oldest, but for the one asked last: ranks that say again and again that they wait there keep nobody else waiting.
+    auto next = wanted_.begin();
+    if (asked_ == *next && wanted_.size() > 1) ++next;
+    const auto due = asked_ ? asked_at_ + (asked_ == *next ? kSameAgain : kNextQuestion) : now;
+    if (now < due) return due;
+    ask_all(*next, std::nullopt, now);
+    wanted_.erase(next);
+    return Clock::time_point::max();
 }
 
 void Hub::ask_all(std::optional<uint64_t> sequence, std::optional<Inquiry::Late> late, Clock::time_point now) {
@@ -219,7 +224,7 @@ void Hub::decide(Status verdict) {
     verdict_ = std::move(verdict);
     echo_.reset();
     inquiry_.reset();
-    wanted_.reset();
+    wanted_.clear();
     say_all(verdict_message());
 }
 

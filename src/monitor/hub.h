@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,8 @@ private:
     void where(int rank, const nlohmann::json& message);
     void bye(int rank);
 
+    // When the next question is due if ranks wait, which it also asks if that is now.
+    Clock::time_point ask_wanted(Clock::time_point now);
     void ask_all(std::optional<uint64_t> sequence, std::optional<Inquiry::Late> late, Clock::time_point now);
     void ask(int rank);
     void conclude(Clock::time_point now);
@@ -82,8 +85,8 @@ private:
     std::optional<Status> echo_;  // held back for a graver cause until echo_due_
     Clock::time_point echo_due_;
     std::optional<Inquiry> inquiry_;
-    std::optional<uint64_t> wanted_;  // the next collective to ask about
-    std::optional<uint64_t> asked_;   // the last one
+    std::set<uint64_t> wanted_;      // the collectives to ask about
+    std::optional<uint64_t> asked_;  // the last one
     Clock::time_point asked_at_;
 };
 

@@ -338,6 +338,21 @@ TEST(Hub, WaitingWithoutDifferenceSaysNothing) {
     EXPECT_THAT(world.said(0), testing::IsEmpty());
 }
 
+// Three ranks are an operation further, and one of them says so again before the fourth says where it is.
+TEST(Hub, WhoSaysItAgainKeepsNobodyElseFromBeingAskedAbout) {
+    World world(4);
+    world.hear(0, waiting(1));
+    for (int rank : {0, 1, 2}) world.hear(rank, in(1, print_of(1, Kind::barrier)));
+    world.hear(3, between(1, 1));
+    world.hear(1, waiting(1));
+    world.hear(3, waiting(0));
+    world.forget();
+    world.pass(milliseconds(50));
+    EXPECT_EQ(world.said(3), Ranks({{{"say", "ask"}, {"sequence", 0}}}));
+    for (int rank = 0; rank < 4; ++rank) world.hear(rank, in(0, print_of(0, Kind::broadcast, rank == 3 ? 9 : 8)));
+    EXPECT_EQ(world.verdict().code(), ringMismatch);
+}
+
 TEST(Hub, DifferenceIsFoundThoughOneRankIsSilent) {
     World world(4);
     world.hear(1, waiting(4));
