@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <mutex>
 #include <set>
 #include <sstream>
@@ -240,13 +241,16 @@ Verdict attack_all(const Crew& crew, int ranks, const Campaign& campaign) {
         });
     };
     std::vector<Fd> silent;
-    std::set<uint16_t> stared_at;
+    std::map<uint16_t, size_t> staring;  // by port: how many
     auto stare = [&] {
         targets.refresh();
-        for (uint16_t port : targets.ports())
-            if (stared_at.insert(port).second)
-                for (size_t i = 0; i < kSilent && silent.size() < kMostSilent; ++i)
-                    attack(Attack::silence, port, silent, meeting);
+        for (uint16_t port : targets.ports()) {
+            for (size_t& there = staring[port]; there < kSilent && silent.size() < kMostSilent; ++there) {
+                const size_t before = silent.size();
+                attack(Attack::silence, port, silent, meeting);
+                if (silent.size() == before) break;  // turned away by a busy machine: again later
+            }
+        }
     };
     auto post = [&, number = 0]() mutable {
         for (const std::string& name : targets.couriers()) {

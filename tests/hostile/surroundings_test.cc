@@ -4,9 +4,11 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -269,26 +271,44 @@ TEST_P(Surroundings, NoMemoryAtWork) {
     EXPECT_TRUE(crew.run({.world = {.size = kSize, .transport = GetParam().transport, .timeout_ms = 10000}, .body = body}));
 }
 
-// A control group (version 1 or 2) whose processes get a fifth of a CPU together.
-class CpuGroup {
+// A control group, of version 1 or 2, with one limit set.
+class ControlGroup {
 public:
-    CpuGroup() {
-        for (const char* root : {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup"}) {
-            const fs::path group = fs::path(root) / fmt::format("ringccl-test-{}", getpid());
+    struct Limit {
+        const char *file, *value;
+    };
+    ControlGroup(const char* controller, Limit version_1, Limit version_2) {
+        const fs::path root = "/sys/fs/cgroup";
+        for (const auto& [place, limit] : {std::pair(root / controller, version_1), std::pair(root, version_2)}) {
+            const fs::path group = place / fmt::format("ringccl-test-{}", getpid());
             std::error_code failed;
-            if (!fs::exists(fs::path(root) / "cgroup.procs") || !fs::create_directory(group, failed)) continue;
+            if (!fs::exists(place / "cgroup.procs") || !fs::create_directory(group, failed)) continue;
             group_ = group;
-            if (write("cpu.cfs_quota_us", "20000") || write("cpu.max", "20000 100000")) return;
+            if (write(limit.file, limit.value)) return;
             rmdir(group.c_str());
             group_.clear();
         }
     }
-    ~CpuGroup() {
+    ControlGroup(const ControlGroup&) = delete;
+    ControlGroup& operator=(const ControlGroup&) = delete;
+    ~ControlGroup() {
         // The kernel keeps a group while its last processes are going.
         if (!group_.empty()) await([&] { return rmdir(group_.c_str()) == 0; }, 5000);
     }
     bool there() const { return !group_.empty(); }
-    bool enter() const { return write("cgroup.procs", std::to_string(getpid())); }
+    Verdict enter() const {
+        return write("cgroup.procs", std::to_string(getpid())) ? good() : bad("cannot enter {}", group_.string());
+    }
+
+    // How often its processes have had to wait for more of a CPU.
+    uint64_t times_throttled() const {
+        std::ifstream stat(group_ / "cpu.stat");
+        std::string word;
+        uint64_t number = 0;
+        while (stat >> word >> number)
+            if (word == "nr_throttled") return number;
+        return 0;
+    }
 
 private:
     bool write(const char* file, const std::string& text) const {
@@ -301,12 +321,88 @@ private:
 };
 
 TEST_P(Surroundings, AFifthOfACpu) {
-    CpuGroup group;
+    ControlGroup group("cpu", {"cpu.cfs_quota_us", "20000"}, {"cpu.max", "20000 100000"});
     if (!group.there()) GTEST_SKIP() << "no control group for CPUs can be made here";
     Crew crew;
-    auto enter = [&](int) { return group.enter() ? good() : bad("cannot enter the group"); };
-    EXPECT_TRUE(
-        crew.run({.world = world(), .first = enter, .body = [](const Member& me) { return mixture(me, quick() ? 1 : 3); }}));
+    auto body = [&](const Member& me) -> Verdict {
+        // Equally often on all ranks, as the first has said.
+        for (int32_t more = 1; more != 0;) {
+            if (Verdict v = mixture(me, 1); !v) return v;
+            more = group.times_throttled() < 3;
+            if (Verdict v = worked(ringBroadcast(&more, &more, 1, ringInt32, 0, me.comm, nullptr), "ringBroadcast"); !v)
+                return v;
+        }
+        return good();
+    };
+    EXPECT_TRUE(crew.run({.world = world(), .first = [&](int) { return group.enter(); }, .body = body}));
+}
+
+constexpr const char* kGroupMemory = "67108864";
+
+ControlGroup memory_group() {
+    return {"memory", {"memory.limit_in_bytes", kGroupMemory}, {"memory.max", kGroupMemory}};
+}
+
+// What is shared counts once: three ranks have room in 64 MiB.
+TEST_P(Surroundings, AMemoryLimitForAll) {
+    ControlGroup group = memory_group();
+    if (!group.there()) GTEST_SKIP() << "no control group for memory can be made here";
+    Crew crew;
+    EXPECT_TRUE(crew.run({.world = world(),
+                          .first = [&](int) { return group.enter(); },
+                          .body =
+                              [](const Member& me) {
+                                  if (Verdict v = mixture(me, rounds()); !v) return v;
+                                  return run_case(me, {.count = 1 << 20, .in_place = true});
+                              }}));
+}
+
+// The kernel kills a rank that wants more, without a word to anybody: the others hear who died.
+TEST_P(Surroundings, KilledByTheMemoryLimit) {
+    ControlGroup group = memory_group();
+    if (!group.there()) GTEST_SKIP() << "no control group for memory can be made here";
+    Crew crew;
+    auto eat = [](const Member& me) -> Verdict {
+        for (int mib = 0; mib < 256; ++mib) {
+            std::memset(new char[1 << 20], 1, 1 << 20);
+            if (ringBarrier(me.comm, nullptr) != ringSuccess) return bad("the barrier failed: {}", ringGetLastError(nullptr));
+        }
+        return bad("256 MiB were not too much");
+    };
+    auto survive = [](const Member& me) -> Verdict {
+        ringResult_t result = ringSuccess;
+        while (result == ringSuccess) result = ringBarrier(me.comm, nullptr);
+        const std::string text = ringGetLastError(nullptr);
+        if (result != ringRemoteError || text.find("rank 1 ") == std::string::npos ||
+            text.find("has died") == std::string::npos)
+            return bad("gave {}: {}", ringGetErrorString(result), text);
+        return worked(ringCommDestroy(me.comm), "ringCommDestroy");
+    };
+    EXPECT_TRUE(judge_processes(kSize, [&](int rank) -> Verdict {
+        const pid_t victim = rank == 1 ? fork() : 0;
+        if (victim > 0) {
+            int status = 0;
+            waitpid(victim, &status, 0);
+            return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? good() : bad("rank 1 ended with status {:#x}", status);
+        }
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        Member me{nullptr, rank, kSize};
+        auto live = [&]() -> Verdict {
+            if (rank == 1)
+                if (Verdict v = group.enter(); !v) return v;
+            ringUniqueId id;
+            if (Verdict v = crew.share_id(rank, id); !v) return v;
+            ringConfig_t config = world().config();
+            ringResult_t made = ringCommInitRankConfig(&me.comm, kSize, id, rank, &config);
+            if (Verdict v = worked(made, "ringCommInitRankConfig"); !v) return v;
+            if (Verdict v = mixture(me, 1); !v) return v;
+            return rank == 1 ? eat(me) : survive(me);
+        };
+        Verdict verdict = live();
+        if (rank != 1) return verdict;
+        std::fprintf(stderr, "rank 1: %s\n", verdict.message());
+        _exit(1);
+    }));
 }
 
 }  // namespace
