@@ -26,4 +26,14 @@ void heavy_fence() {
     membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
+bool takes_part_in_fences() {
+    static const bool registered = membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
+    return registered;
+}
+
+bool heavy_fence_for_all() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0;
+}
+
 }  // namespace ringccl

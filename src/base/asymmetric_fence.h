@@ -20,4 +20,10 @@ inline void light_fence() {
 
 void heavy_fence();
 
+// The same between processes (MEMBARRIER_CMD_GLOBAL_EXPEDITED). The frequent side may leave its fence out if its process takes
+// part and the rare side's heavy fence works.
+bool takes_part_in_fences();
+// False: the kernel refuses, and only this thread has been fenced.
+bool heavy_fence_for_all();
+
 }  // namespace ringccl

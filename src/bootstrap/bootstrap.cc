@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "base/process.h"
 #include "bootstrap/dialer.h"
 #include "bootstrap/listening.h"
 #include "bootstrap/meeting.h"
@@ -40,7 +41,7 @@ private:
     void hang_up();
 
     const int rank_;
-    const int owner_ = ::getpid();  // process
+    const int owner_ = process_id();  // process
     Fd socket_;
     bool v6_ = false;
     size_t size_ = 0;
@@ -158,7 +159,7 @@ const Status& MeetingMember::break_off(const Status& why) {
 // A child that the user has forked holds a copy of the socket, which would keep the connection open; but the child itself must
 // not end its parent's.
 void MeetingMember::hang_up() {
-    if (socket_ && owner_ == ::getpid()) ::shutdown(socket_.get(), SHUT_RDWR);
+    if (socket_ && owner_ == process_id()) ::shutdown(socket_.get(), SHUT_RDWR);
     socket_.reset();
 }
 

@@ -5,6 +5,7 @@
 
 #include <asio/ip/tcp.hpp>
 
+#include "base/process.h"
 #include "trace/log.h"
 
 namespace ringccl {
@@ -47,7 +48,7 @@ Result<Listening> Listening::open(const Settings& settings, uint16_t port) {
     RINGCCL_ASSIGN(auto all, host_interfaces());
     RINGCCL_ASSIGN(auto chosen, choose_interfaces(std::move(all), settings.interface));
     Listening listening;
-    listening.owner_ = ::getpid();
+    listening.owner_ = process_id();
 
     if (settings.interface.empty()) {
         auto socket = listen_at(asio::ip::address_v6::any(), port);
@@ -80,7 +81,7 @@ Result<Listening> Listening::open(const Settings& settings, uint16_t port) {
 
 Listening::~Listening() {
     for (Socket& socket : sockets_)
-        if (socket.fd && owner_ == ::getpid()) ::shutdown(socket.fd.get(), SHUT_RDWR);
+        if (socket.fd && owner_ == process_id()) ::shutdown(socket.fd.get(), SHUT_RDWR);
 }
 
 std::string to_text(const Endpoint& endpoint) {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 
+#include "base/process.h"
 #include "base/signals.h"
 #include "bootstrap/message_io.h"
 #include "bootstrap/reception.h"
@@ -322,7 +323,7 @@ private:
     }
 
     void stop_all() {
-        if (owner_ != ::getpid()) return;  // a forked child has none of the threads, and perhaps a locked mutex
+        if (owner_ != process_id()) return;  // a forked child has none of the threads, and perhaps a locked mutex
         std::map<Meeting*, Served> threads;
         {
             std::lock_guard lock(mutex_);
@@ -335,7 +336,7 @@ private:
         for (auto& [meeting, served] : threads) ::pthread_timedjoin_np(served.thread, nullptr, &limit);
     }
 
-    const int owner_ = ::getpid();
+    const int owner_ = process_id();
     std::mutex mutex_;
     std::condition_variable ended_;
     std::map<Meeting*, Served> threads_;

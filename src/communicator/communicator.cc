@@ -50,6 +50,7 @@ Status Communicator::meet(const ringUniqueId& id) {
     const bool crowded = local_ranks(fabric_->world()) > usable_cpus();
     options.spin = std::chrono::microseconds(settings_.spin_us >= 0 ? settings_.spin_us : crowded ? 0 : 200);
     options.yields = crowded ? 20 : 2;
+    if (!crowded) bell_.fence_peers();  // who polls seldom sleeps
     if (Lifeline* line = fabric_->lifeline()) options.lasting = [line](uint64_t sequence) { line->waiting(sequence); };
     engine_ = std::make_unique<Engine>(fabric_->transports(), bell_, health_, *recorder_, fabric_->stage(), std::move(options));
     {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/presence.h"
+#include "base/process.h"
 #include "communicator/fabric.h"
 #include "communicator/programs.h"
 #include "communicator/stream.h"
@@ -40,7 +41,7 @@ public:
     const Settings& settings() const { return settings_; }
     Health& health() { return health_; }
     // False in a process forked from the one that made the communicator.
-    bool in_own_process() const { return pid_ == getpid(); }
+    bool in_own_process() const { return pid_ == process_id(); }
 
     // Carries out operations together. Without streams: on return they are done (or failed). With: they are queued behind what
     // each stream holds.
@@ -100,7 +101,7 @@ private:
 
     const int rank_, size_;
     Settings settings_;
-    const pid_t pid_ = getpid();
+    const pid_t pid_ = process_id();
     Health health_;
     Presence presence_;
     Doorbell bell_;

@@ -7,8 +7,13 @@
 
 #include <algorithm>
 
+#include "base/asymmetric_fence.h"
+
 namespace ringccl {
 namespace {
+
+// For who may miss a ring.
+constexpr std::chrono::microseconds kShortSleep(1000);
 
 // Not FUTEX_PRIVATE: the word is shared between processes.
 long futex(std::atomic<uint32_t>& word, int what, uint32_t value, const timespec* limit) {
@@ -20,6 +25,10 @@ timespec to_timespec(std::chrono::microseconds span) {
 }
 
 }  // namespace
+
+bool needs_fence(const DoorbellWord& word) {
+    return word.fences_peers.load(std::memory_order_relaxed) == 0 || !takes_part_in_fences();
+}
 
 void ring(DoorbellWord& word, int eventfd) {
     const uint32_t state = word.state.load(std::memory_order_relaxed);
@@ -42,6 +51,10 @@ void Doorbell::live_in(DoorbellWord* word) {
     word_->eventfd = event_.get();
 }
 
+void Doorbell::fence_peers() {
+    if (takes_part_in_fences()) word_->fences_peers.store(1, std::memory_order_relaxed);
+}
+
 Status Doorbell::open_eventfd() {
     if (event_) return {};
     event_.reset(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
@@ -62,16 +75,20 @@ void Doorbell::ring_self() {
 void Doorbell::announce(bool sockets) {
     seen_ = word_->rings.load(std::memory_order_seq_cst);
     word_->state.store(sockets ? DoorbellWord::on_eventfd : DoorbellWord::on_futex, std::memory_order_seq_cst);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (word_->fences_peers.load(std::memory_order_relaxed) != 0)
+        unfenced_ = !heavy_fence_for_all();
+    else
+        std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 void Doorbell::sleep(std::vector<pollfd>& descriptors, std::chrono::microseconds limit) {
+    if (unfenced_) limit = std::min(limit, kShortSleep);
     if (descriptors.empty()) {
         const timespec span = to_timespec(limit);
         futex(word_->rings, FUTEX_WAIT, seen_, &span);
         return;
     }
-    if (look_often_ || !event_) limit = std::min(limit, std::chrono::microseconds(1000));
+    if (look_often_ || !event_) limit = std::min(limit, kShortSleep);
     if (word_->rings.load(std::memory_order_seq_cst) != seen_) return;
     if (event_) descriptors.push_back({event_.get(), POLLIN, 0});
     const timespec span = to_timespec(limit);

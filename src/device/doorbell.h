@@ -2,8 +2,9 @@
 // that it sleeps, so that in busy times nobody makes a system call.
 //
 // The owner:  announce(); look once more whether there is work; sleep(); awake().
-// A peer:     publish the work; full fence; ring().
-// Both do "write mine, fence, read yours", so at least one of them sees the other (Dekker).
+// A peer:     publish the work; fence_before_ringing(); ring().
+// Both do "write mine, fence, read yours", so at least one of them sees the other (Dekker). An owner that seldom sleeps may
+// promise to fence the peers too (base/asymmetric_fence.h): then theirs costs nothing.
 #pragma once
 
 #include <poll.h>
@@ -21,13 +22,21 @@ namespace ringccl {
 struct DoorbellWord {
     enum : uint32_t { awake = 0, on_futex = 1, on_eventfd = 2 };
     alignas(64) std::atomic<uint32_t> state;  // written by the owner
+    std::atomic<uint32_t> fences_peers;       // likewise, once
     alignas(64) std::atomic<uint32_t> rings;  // the futex: counts rings
     std::atomic<int32_t> eventfd;             // the owner's number; means something in its own process only
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
-// Wakes the owner of the word if it sleeps. `eventfd` is this process's descriptor of the owner's event, or -1. The caller
-// has published its work and passed a full fence.
+// Whether the fence between publishing the work and ring() must be a full one.
+bool needs_fence(const DoorbellWord& word);
+inline void fence_before_ringing(bool full) {
+    if (full)
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+    else
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+// Wakes the owner of the word if it sleeps. `eventfd` is this process's descriptor of the owner's event, or -1.
 void ring(DoorbellWord& word, int eventfd);
 
 class Doorbell {
@@ -41,6 +50,8 @@ public:
     int eventfd() const { return event_.get(); }
     // For an owner that sleeps on sockets while peers in shared memory have not been given its event: sleeps are cut short.
     void look_often() { look_often_ = true; }
+    // Promises to fence the peers before each sleep, which costs some microseconds there.
+    void fence_peers();
 
     // From any thread: wakes the owner whether or not it is about to sleep.
     void ring_self();
@@ -56,6 +67,7 @@ private:
     Fd event_;
     uint32_t seen_ = 0;
     bool look_often_ = false;
+    bool unfenced_ = false;  // the promise could not be kept this time: peers may not see that we sleep
 };
 
 }  // namespace ringccl

@@ -26,9 +26,13 @@ inline void relax() {
 
 Patience::Next Patience::idle() {
     if (spin_.count() > 0) {
-        // The clock is read at the first look and then once per 16: reading it costs about as much as a look.
-        if (looks_ == 0) since_ = std::chrono::steady_clock::now();
-        if (++looks_ % 16 == 0) elapsed_ = std::chrono::steady_clock::now() - since_;
+        // The clock is read once per 16 looks: reading it costs about as much as a look, and most waits are over before the
+        // first.
+        if (++looks_ % 16 == 0) {
+            const auto now = std::chrono::steady_clock::now();
+            if (looks_ == 16) since_ = now;
+            elapsed_ = now - since_;
+        }
         if (elapsed_ < std::min<std::chrono::nanoseconds>(kQuiet, spin_)) {
             relax();
             return Next::poll;

@@ -6,6 +6,7 @@
 #include <asio/post.hpp>
 #include <set>
 
+#include "base/process.h"
 #include "base/signals.h"
 #include "monitor/hub_server.h"
 #include "trace/log.h"
@@ -21,7 +22,7 @@ constexpr milliseconds kLook{25};  // for what does not ring: a flag to stop, th
 
 // The monitors of this process whose threads run. A forked child makes itself a new one, for the old may be locked for ever.
 struct Monitor::Registry {
-    const int owner = ::getpid();
+    const int owner = process_id();
     std::mutex mutex;
     std::weak_ptr<Monitor> current;
     std::set<Monitor*> running;
@@ -34,7 +35,7 @@ struct Monitor::Registry {
     static Registry& instance() {
         static const AtExit stop_them;
         Registry* there = place().load(std::memory_order_acquire);
-        if (there && there->owner == ::getpid()) return *there;
+        if (there && there->owner == process_id()) return *there;
         auto* fresh = new Registry;  // for ever: a thread may still be unlocking it when statics are destroyed
         if (place().compare_exchange_strong(there, fresh, std::memory_order_acq_rel)) return *fresh;
         delete fresh;
@@ -58,16 +59,16 @@ struct Monitor::Registry {
     struct AtExit {
         ~AtExit() {
             Registry* there = place().load(std::memory_order_acquire);
-            if (there && there->owner == ::getpid()) there->stop_all();
+            if (there && there->owner == process_id()) there->stop_all();
         }
     };
 };
 
-Monitor::Monitor() : owner_(::getpid()), context_(1), guard_(context_.get_executor()) {}
+Monitor::Monitor() : owner_(process_id()), context_(1), guard_(context_.get_executor()) {}
 Monitor::~Monitor() = default;
 
 bool Monitor::in_child() const {
-    return owner_ != ::getpid();
+    return owner_ != process_id();
 }
 
 Result<std::shared_ptr<Monitor>> Monitor::get() {

@@ -35,7 +35,7 @@ bool has_root(Kind kind) {
 FlightRecorder::FlightRecorder(Header header)
     : header_(std::move(header)),
       host_(host_name()),
-      process_(::getpid()),
+      process_(process_id()),
       records_(std::make_unique<Record[]>(kRemembered)),
       progress_(std::make_unique<Progress[]>(static_cast<size_t>(header_.size))) {
     (void)TickScale::now();  // from here on the rate of the ticks can be told

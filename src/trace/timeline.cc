@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/process.h"
 #include "trace/log.h"
 #include "trace/trace_file.h"
 #include "trace/words.h"
@@ -73,7 +74,7 @@ public:
     }
 
     ~FileTimeline() override {
-        if (process_ == ::getpid()) write(kLastPatience);
+        if (process_ == process_id()) write(kLastPatience);
     }
 
     void operation(const Operation& operation, const char* algorithm, Ticks begin, Ticks end, ringResult_t result) override {
@@ -109,7 +110,7 @@ private:
     TraceFile file_;
     const int rank_;
     const int64_t group_;
-    const pid_t process_ = ::getpid();
+    const pid_t process_ = process_id();
     std::vector<Event> events_;    // not yet put into words
     std::string lines_;            // not yet taken by the file
     std::map<int, int64_t> rows_;  // where the last event of each row ends

@@ -1,4 +1,5 @@
 // The bytes of a ringUniqueId, as they are and with a checksum that fits them: whoever knows the id's secret can make one.
+#include <algorithm>
 #include <cstring>
 
 #include "bootstrap/bootstrap.h"
@@ -8,7 +9,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     using namespace ringccl;
     ringUniqueId id{};
-    std::memcpy(id.internal, data, std::min(size, sizeof id.internal));
+    std::copy_n(data, std::min(size, sizeof id.internal), reinterpret_cast<uint8_t*>(id.internal));
     auto look = [&] {
         auto read = unpack(id);
         if (!read.ok()) return;

@@ -425,11 +425,12 @@ TEST(Lifeline, StrangersAreTurnedAwayAndThePortIsClosedInTheEnd) {
     EXPECT_THAT(ears[0].verdict().text(), StartsWith(name(1)));
 }
 
-// ThreadSanitizer ends a child that starts threads when its parent had some.
+// A child that starts threads when its parent had some is ended by ThreadSanitizer, and AddressSanitizer leaves it locks of its
+// own that nobody will ever open.
 class LifelineProcess : public testing::Test {
 protected:
     void SetUp() override {
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
         GTEST_SKIP() << "forks with threads";
 #endif
     }

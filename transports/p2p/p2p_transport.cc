@@ -54,7 +54,7 @@ void P2pTransport::lend_stage(std::shared_ptr<SharedBlock> stage) {
 
 json P2pTransport::card() const {
     return {{"process", process_token()},
-            {"pid", getpid()},
+            {"pid", process_id()},
             {"courier", courier_->name()},
             {"arena", block_->id()},
             {"word_at", reinterpret_cast<uint64_t>(&probe_word_)},
@@ -246,7 +246,8 @@ const MappedBlock* P2pTransport::find(Peer& peer, uint64_t id, Status& status) {
 
 bool P2pTransport::progress() {
     if (to_ring_.empty()) return false;
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // see device/doorbell.h
+    const auto must_fence = [](const Peer* peer) { return needs_fence(*peer->arena.doorbell()); };
+    fence_before_ringing(std::any_of(to_ring_.begin(), to_ring_.end(), must_fence));
     for (Peer* peer : to_ring_) {
         DoorbellWord& word = *peer->arena.doorbell();
         ring(word, peer->same_process ? word.eventfd.load() : peer->eventfd);
