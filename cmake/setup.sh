@@ -5,6 +5,10 @@ ringccl_build_packages="g++ cmake ninja-build pkg-config libssl-dev libhwy-dev l
   libcli11-dev nlohmann-json3-dev"
 ringccl_test_packages="libgtest-dev libgmock-dev libbenchmark-dev iproute2 python3"
 
+# The distribution's Python, to which its packages belong; another may come first in PATH.
+ringccl_python=python3
+[ ! -x /usr/bin/python3 ] || ringccl_python=/usr/bin/python3
+
 # need_packages NAME...: installs the Debian packages that are missing, as root or through sudo; without either it says what to
 # type and ends the script. On other systems it only checks that there is a build tool to go on with.
 need_packages() {

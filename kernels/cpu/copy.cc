@@ -29,8 +29,6 @@ void StreamBytes(uint8_t* dst, const uint8_t* src, size_t bytes) {
             hn::Stream(hn::LoadU(d, src + at + part), d, dst + at + part);
         }
     }
-    // The stores above are weakly ordered: without the fence a flag that is set next could be seen before them.
-    hwy::FlushStream();
     std::memcpy(dst + at, src + at, bytes - at);
 }
 
@@ -55,6 +53,10 @@ void copy_bytes(void* dst, const void* src, size_t bytes, bool streaming) {
     } else {
         std::memcpy(dst, src, bytes);
     }
+}
+
+void flush_streams() {
+    hwy::FlushStream();
 }
 
 const char* kernel_target() {

@@ -26,9 +26,10 @@ using ReduceKernel = void (*)(void* dst, const void* const* src, int k, size_t c
 // Never null for a known type and an op other than none.
 ReduceKernel reduce_kernel(ringDataType_t type, Op op);
 
-// memcpy that bypasses the cache on the way out when `streaming`: for results that exceed the last-level cache and that nobody
-// reads next.
+// memcpy that bypasses the cache on the way out when `streaming`: for results that do not stay in a cache anyway and that no
+// peer reads next. Such stores are weakly ordered: flush_streams() must come before a flag that tells others of them.
 void copy_bytes(void* dst, const void* src, size_t bytes, bool streaming);
+void flush_streams();
 
 // The instruction set that runs, as Highway calls it, e.g. "AVX3" for AVX-512; for ringccl-info.
 const char* kernel_target();

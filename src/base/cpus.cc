@@ -90,4 +90,10 @@ int usable_cpus() {
     return cpu_limits().usable();
 }
 
+size_t last_level_cache() {
+    for (int level : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE})
+        if (const long bytes = ::sysconf(level); bytes > 0) return static_cast<size_t>(bytes);
+    return size_t{32} << 20;
+}
+
 }  // namespace ringccl

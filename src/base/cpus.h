@@ -1,6 +1,7 @@
 // How many CPUs this process may really use: what its affinity mask and its control groups leave of the machine.
 #pragma once
 
+#include <cstddef>
 #include <limits>
 #include <string>
 
@@ -18,5 +19,8 @@ struct CpuLimits {
 CpuLimits cpu_limits(const std::string& root = "");
 
 int usable_cpus();
+
+// Bytes of the largest cache of a CPU, 32 MiB if nobody says.
+size_t last_level_cache();
 
 }  // namespace ringccl

@@ -121,12 +121,13 @@ constexpr auto kKnobs = std::to_array<Knob>({
          "the CPUs, else 200."},
     {.name = "RINGCCL_CMA",
      .number = &Settings::cma,
-     .fallback = "1",
+     .fallback = "0",
      .least = 0,
      .most = 1,
      .help =
-         "Whether the memory of a peer process may be read by process_vm_readv (cross-memory attach), which saves one copy. "
-         "It is used only if a probe shows that the kernel permits it."},
+         "Whether the memory of a peer process may be read by process_vm_readv (cross-memory attach), if a probe shows that "
+         "the kernel permits it. That saves a copy through shared memory, but the kernel pins every page that it reads, which "
+         "has cost more wherever it was measured."},
     {.name = "RINGCCL_CMA_MIN_BYTES",
      .number = &Settings::cma_min_bytes,
      .fallback = "16384",
@@ -134,6 +135,15 @@ constexpr auto kKnobs = std::to_array<Knob>({
      .most = 64 * kMiB,
      .bytes = true,
      .help = "Smallest slice that is read that way; a smaller one is cheaper to copy through shared memory."},
+    {.name = "RINGCCL_STREAM_BYTES",
+     .number = &Settings::stream_bytes,
+     .fallback = "0",
+     .least = 0,
+     .most = INT64_MAX,
+     .bytes = true,
+     .help = "Results of this size and more that no peer reads next are written past the caches, which saves reading what is "
+             "overwritten; smaller ones are left there for who uses them next. 0: when the buffers of this host's ranks exceed "
+             "half of the last-level cache."},
     {.name = "RINGCCL_POINTER",
      .number = &Settings::pointer,
      .fallback = "1",

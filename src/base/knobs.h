@@ -29,6 +29,7 @@ struct Settings {
     int64_t spin_us = 0;        // how long to poll before giving up the CPU; -1: chosen from CPUs and local ranks
     int64_t cma = 0;            // 0/1: may read a peer process's memory by process_vm_readv
     int64_t cma_min_bytes = 0;  // smallest slice for which that beats a copy through shared memory
+    int64_t stream_bytes = 0;   // smallest result that is written past the caches; 0: chosen from them
     int64_t pointer = 0;        // 0/1: ranks in one process may read each other's memory directly
 };
 

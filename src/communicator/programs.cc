@@ -1,5 +1,7 @@
 #include "communicator/programs.h"
 
+#include "base/cpus.h"
+#include "topology/topology.h"
 #include "trace/log.h"
 
 namespace ringccl {
@@ -7,6 +9,13 @@ namespace {
 
 // A training job has a few dozen shapes; a caller whose counts never repeat must not eat memory.
 constexpr size_t kKept = 512;
+
+Sizes sizes_of(const World& world, const Settings& settings) {
+    // Two buffers per rank.
+    const size_t half_of_cache = last_level_cache() / 2 / (2 * static_cast<size_t>(local_ranks(world)));
+    return {static_cast<size_t>(settings.slice_bytes), static_cast<size_t>(settings.stage_bytes),
+            settings.stream_bytes > 0 ? static_cast<size_t>(settings.stream_bytes) : half_of_cache};
+}
 
 }  // namespace
 
@@ -21,24 +30,31 @@ size_t Programs::KeyHash::operator()(const Key& key) const {
     return hash * kGolden >> 7;
 }
 
-void Programs::trim() {
-    if (made_.size() > kKept) made_.clear();
-}
+Programs::Programs(const Fabric& fabric, Wiring wiring, const Settings& settings)
+    : fabric_(fabric), wiring_(std::move(wiring)), settings_(settings), sizes_(sizes_of(fabric.world(), settings)) {}
 
+void Programs::trim() {
+    if (made_.size() <= kKept) return;
+    made_.clear();
+    last_ = nullptr;
+}
 Result<Program*> Programs::find_or_make(const Operation& operation, uint64_t record, int shift) {
     const Fingerprint& print = operation.print;
     const bool in_place = operation.send == operation.recv && operation.send != nullptr;
     const Key key{{print.kind, operation.type(), print.op, static_cast<size_t>(print.count), print.root, in_place},
                   shift,
                   operation.peer};
-    if (auto found = made_.find(key); found != made_.end()) return found->second.get();
+    if (last_ != nullptr && key == last_key_) return last_;
+    if (auto found = made_.find(key); found != made_.end()) {
+        last_key_ = key;
+        return last_ = found->second.get();
+    }
 
     const World& world = fabric_.world();
     const Plan plan = choose_plan(key.shape, world, fabric_.costs(), settings_.algorithm, static_cast<int>(settings_.channels),
                                   operation.peer);
     const bool pair = print.kind == Kind::send || print.kind == Kind::recv;
-    RINGCCL_ASSIGN(auto program, Program::make(plan, key.shape, world, shift, static_cast<size_t>(settings_.slice_bytes),
-                                               static_cast<size_t>(settings_.stage_bytes), wiring_,
+    RINGCCL_ASSIGN(auto program, Program::make(plan, key.shape, world, shift, sizes_, wiring_,
                                                Wiring::Cause{pair ? std::nullopt : std::optional(print.sequence), record}));
     log().debug("rank {}: {} of {} {} goes by {}", world.rank, kind_name(print.kind), print.count, type_name(operation.type()),
                 plan.algorithm);

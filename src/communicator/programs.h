@@ -13,8 +13,7 @@ namespace ringccl {
 class Programs {
 public:
     // `wiring` connects links that a program is the first to need.
-    Programs(const Fabric& fabric, Wiring wiring, const Settings& settings)
-        : fabric_(fabric), wiring_(std::move(wiring)), settings_(settings) {}
+    Programs(const Fabric& fabric, Wiring wiring, const Settings& settings);
 
     // The program for an operation, moved by `shift` lanes; chosen, planned and connected if it is the first of its shape.
     // `record`: the operation's in the flight recorder.
@@ -37,7 +36,10 @@ private:
     const Fabric& fabric_;
     Wiring wiring_;
     const Settings& settings_;
+    const Sizes sizes_;
     std::unordered_map<Key, std::unique_ptr<Program>, KeyHash> made_;
+    Key last_key_{};  // most calls are like the one before
+    Program* last_ = nullptr;
 };
 
 }  // namespace ringccl

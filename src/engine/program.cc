@@ -19,6 +19,15 @@ size_t slice_elements(size_t count, size_t element, size_t slice_bytes, size_t s
     return std::max<size_t>(1, bytes / element);
 }
 
+// What one rank puts into its own buffers.
+size_t result_bytes(const Plan& plan, size_t element) {
+    size_t count = 0;
+    for (const Channel& channel : plan.channels)
+        for (const Step& step : channel.steps)
+            if (step.dest.exists()) count += step.count;
+    return count * element;
+}
+
 Arithmetic arithmetic_of(const Shape& shape, int world_size) {
     Arithmetic a;
     a.element = type_size(shape.type);
@@ -34,12 +43,12 @@ Arithmetic arithmetic_of(const Shape& shape, int world_size) {
 }  // namespace
 
 Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& shape, const World& world, int lane_shift,
-                                               size_t slice_bytes, size_t stage_bytes, const Wiring& wiring,
-                                               const Wiring::Cause& cause) {
+                                               const Sizes& sizes, const Wiring& wiring, const Wiring::Cause& cause) {
     auto program = std::make_unique<Program>();
     program->algorithm_ = plan.algorithm;
     program->arithmetic_ = arithmetic_of(shape, world.size);
     const bool pair = shape.kind == Kind::send || shape.kind == Kind::recv;
+    const bool stream = result_bytes(plan, program->arithmetic_.element) >= sizes.stream_from;
 
     for (const Channel& channel : plan.channels) {
         const int lane = pair ? kPeerLane : (channel.lane + lane_shift) % kPeerLane;
@@ -69,6 +78,7 @@ Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& sh
                 bound.source_progress.push_back(&wiring.progress(source));
                 if (source < world.rank) ++bound.local_place;
             }
+            bound.stream = stream && step.sinks.empty();
             bound.inline_bytes = step.sinks.empty() ? 0 : SIZE_MAX;
             for (int sink : step.sinks) {
                 SendLink* link = &wiring.sender(sink, lane);
@@ -79,7 +89,7 @@ Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& sh
                 bound.holds.push_back(static_cast<size_t>(known - sinks.begin()));
                 if (known == sinks.end()) sinks.push_back({sink, link});
             }
-            bound.slice = slice_elements(step.count, program->arithmetic_.element, slice_bytes, stage_bytes, plan.burst);
+            bound.slice = slice_elements(step.count, program->arithmetic_.element, sizes.slice, sizes.stage, plan.burst);
             steps.push_back(std::move(bound));
         }
         program->runners_.emplace_back(std::move(steps), std::move(sinks), lane);

@@ -33,13 +33,19 @@ struct Wiring {
     std::function<FlightRecorder::Progress&(int peer)> progress;  // where its slices are counted
 };
 
+// How plans are cut, and from when on their bytes go another way.
+struct Sizes {
+    size_t slice;        // the largest
+    size_t stage;        // of one lane
+    size_t stream_from;  // results of this size and more bypass the caches
+};
+
 class Program {
 public:
     // `lane_shift` moves the plan to other lanes, so that operations of a group run beside each other. `sequence` is that of
     // the operation which is the first to want it.
     static Result<std::unique_ptr<Program>> make(const Plan& plan, const Shape& shape, const World& world, int lane_shift,
-                                                 size_t slice_bytes, size_t stage_bytes, const Wiring& wiring,
-                                                 const Wiring::Cause& cause);
+                                                 const Sizes& sizes, const Wiring& wiring, const Wiring::Cause& cause);
 
     std::vector<Runner>& runners() { return runners_; }
     // What the program has to itself while it runs: lanes for a collective, one direction to one peer for point to point.

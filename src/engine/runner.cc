@@ -6,11 +6,20 @@
 #include "engine/program.h"
 
 namespace ringccl {
+namespace {
+
+constexpr size_t kPiece = 16 << 10;  // bytes: half of a small first-level cache
+
+}  // namespace
 
 Runner::Runner(std::vector<BoundStep> steps, std::vector<Sink> sinks, int lane) : steps_(std::move(steps)), lane_(lane) {
     for (const Sink& sink : sinks) holds_.push_back({sink.rank, sink.link, 0});
     views_.resize(std::max<size_t>(1, most_sources()));
     operands_.resize(most_sources() + 1);
+    for (BoundStep& step : steps_) {
+        const size_t window = step.slice * kWindowSlices;
+        step.windows = std::max<size_t>(1, (step.count + window - 1) / window);
+    }
 }
 
 size_t Runner::most_sources() const {
@@ -50,16 +59,12 @@ void Runner::start(const Binding& binding, const Arithmetic& arithmetic, Stage& 
     enter_step();
 }
 
-size_t Runner::windows(const BoundStep& step) const {
-    const size_t window = step.slice * kWindowSlices;
-    return std::max<size_t>(1, (step.count + window - 1) / window);
-}
-
 // Every step moves at least one slice, if only an empty one, so that ranks that disagree always find out.
 size_t Runner::slices_in_window() const {
+    if (window_ >= step().windows) return 0;
+    if (step().count <= step().slice) return 1;
     const size_t window = step().slice * kWindowSlices;
     const size_t begin = window_ * window;
-    if (begin >= step().count) return window_ == 0 ? 1 : 0;
     return (std::min(window, step().count - begin) + step().slice - 1) / step().slice;
 }
 
@@ -99,7 +104,7 @@ void Runner::enter_step() {
                 window_ = 0;
                 phase_windows_ = 1;
                 while (phase_end_ < steps_.size() && steps_[phase_end_].phase == steps_[phase_begin_].phase)
-                    phase_windows_ = std::max(phase_windows_, windows(steps_[phase_end_++]));
+                    phase_windows_ = std::max(phase_windows_, steps_[phase_end_++].windows);
             }
         }
         slices_ = slices_in_window();
@@ -242,9 +247,24 @@ void Runner::reduce(std::byte* out, Span span) {
     }
     ReduceKernel kernel = s.finish ? arithmetic_->finish : s.reduce ? arithmetic_->combine : nullptr;
     if (kernel != nullptr && (operands > 1 || s.finish)) {
-        kernel(out, operands_.data(), static_cast<int>(operands), span.count, binding_->scale);
+        run_kernel(kernel, out, operands, span.count);
     } else if (operands_[0] != out) {
-        std::memcpy(out, operands_[0], span.count * arithmetic_->element);
+        copy_bytes(out, operands_[0], span.count * arithmetic_->element, s.stream);
+    }
+    if (s.stream) flush_streams();
+}
+
+// A result that bypasses the caches is made in pieces that do not leave the nearest one until they are copied out.
+void Runner::run_kernel(ReduceKernel kernel, std::byte* out, size_t operands, size_t count) {
+    if (!step().stream) return kernel(out, operands_.data(), static_cast<int>(operands), count, binding_->scale);
+    alignas(64) std::byte piece[kPiece];
+    const size_t whole = kPiece / arithmetic_->element;
+    for (size_t done = 0; done < count; done += whole) {
+        const size_t now = std::min(whole, count - done), bytes = now * arithmetic_->element;
+        kernel(piece, operands_.data(), static_cast<int>(operands), now, binding_->scale);
+        copy_bytes(out, piece, bytes, true);
+        out += bytes;
+        for (size_t i = 0; i < operands; ++i) operands_[i] = static_cast<const std::byte*>(operands_[i]) + bytes;
     }
 }
 

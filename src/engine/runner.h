@@ -48,9 +48,11 @@ struct BoundStep {
     std::vector<FlightRecorder::Progress*> sink_progress;
     std::vector<size_t> holds;  // for each sink, its place in Runner::holds_
     size_t inline_bytes = 0;    // the largest slice that every sink's link copies
+    bool stream = false;        // the result bypasses the caches
     size_t local_place = 0;     // of the local operand among the operands, in rank order
     size_t count = 0;           // elements
     size_t slice = 1;           // elements
+    size_t windows = 1;         // filled by the runner
     Region local, dest;
     int phase = 0;
     bool reduce = false, finish = false, stage = false;
@@ -92,7 +94,6 @@ private:
     };
 
     const BoundStep& step() const { return steps_[step_]; }
-    size_t windows(const BoundStep& step) const;
     size_t slices_in_window() const;
     Span slice_span(size_t slice) const;
     std::byte* local_memory(const Region& region, size_t begin) const;
@@ -105,6 +106,7 @@ private:
     bool carry_out(Span span);
     bool combine(std::byte* out, Span span);
     void reduce(std::byte* out, Span span);
+    void run_kernel(ReduceKernel kernel, std::byte* out, size_t operands, size_t count);
     void offer(const Source& source, bool held);
     void trace_received();
     void next_slice();

@@ -13,7 +13,7 @@
 namespace ringccl {
 namespace {
 
-constexpr double kSwitchUs = 3.0;          // to put one rank to sleep and wake another on the same CPU
+constexpr double kSwitchUs = 1.0;          // to let another rank of the same CPU go on
 constexpr double kOverhead = 0.25;         // of alpha, for each message after a step's first
 constexpr double kPipeline = 64 << 10;     // bytes that fill one hop of a chain
 constexpr size_t kManyChannels = 8 << 20;  // bytes from which remote rings use more than one lane

@@ -211,9 +211,9 @@ bool P2pTransport::open_letter(Peer& peer, const Letter& letter, Fd descriptor, 
 }
 
 Capabilities P2pTransport::capabilities(int) const {
-    // A line from one core's cache to another's takes about 0.1 us; a core adds up about 8 GB/s from a peer's memory. Orders of
-    // magnitude for choosing between plans, not measurements of this machine.
-    return {.shows_memory = true, .inline_bytes = kInlineBytes, .alpha_us = 0.3, .us_per_byte = 1.2e-4};
+    // Where one step more or fewer bytes win was measured, see docs/performance.md: oneshot and twoshot cost the same at 64 KiB
+    // for 2 ranks and at about 20 KiB for 4 and 8 ranks on 2 CPUs. Only the relation of the two numbers matters within a host.
+    return {.shows_memory = true, .inline_bytes = kInlineBytes, .alpha_us = 1.2, .us_per_byte = 3.7e-5};
 }
 
 Status P2pTransport::connect(std::span<const int> peers, int lane, Deadline, const std::atomic<bool>&) {
