@@ -314,6 +314,7 @@ private:
         } catch (const std::exception& error) {
             log().error("the meeting point of a communicator has failed: {}", error.what());
         }
+        end_digests();  // while the end of the process still waits for this thread
         Registry& registry = instance();
         std::lock_guard lock(registry.mutex_);
         if (registry.threads_.erase(meeting.get()) > 0) ::pthread_detach(::pthread_self());

@@ -54,4 +54,8 @@ bool same_digest(const Digest& a, const Digest& b) {
     return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
+void end_digests() {
+    OPENSSL_thread_stop();
+}
+
 }  // namespace ringccl

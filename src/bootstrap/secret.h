@@ -25,4 +25,8 @@ Secret derive(const Secret& secret, std::string_view purpose);
 // Comparison whose time does not depend on where the first difference is.
 bool same_digest(const Digest& a, const Digest& b);
 
+// The calling thread is about to end and computes no more digests. OpenSSL then has nothing of it left to free, which it would
+// otherwise do while the thread dies, perhaps after OpenSSL itself has been taken down at the end of the process.
+void end_digests();
+
 }  // namespace ringccl

@@ -137,6 +137,7 @@ void Communicator::bind(Task& task) {
     b.send = static_cast<const std::byte*>(op.send);
     b.recv = static_cast<std::byte*>(op.recv);
     b.scale = {size_, op.scalar, op.scalar_bits};
+    if (!task.program->shows_memory()) return;
     const auto block_of = [&](const void* at) -> const SharedBlock* {
         auto block = at != nullptr ? MemoryTable::of_process().find(at, 1) : nullptr;
         if (block != nullptr) held_blocks_.push_back(block);
@@ -198,7 +199,8 @@ Status Communicator::carry_out(std::span<const Operation> operations) {
         if (!status.ok()) standstill_ = engine_->standstill();
         RINGCCL_TRY(status);
     }
-    completed_.fetch_add(operations.size(), std::memory_order_relaxed);
+    // One writer at a time, so no locked instruction.
+    completed_.store(completed_.load(std::memory_order_relaxed) + operations.size(), std::memory_order_relaxed);
     return {};
 }
 

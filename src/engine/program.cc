@@ -90,6 +90,8 @@ Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& sh
                 if (known == sinks.end()) sinks.push_back({sink, link});
             }
             bound.slice = slice_elements(step.count, program->arithmetic_.element, sizes.slice, sizes.stage, plan.burst);
+            const size_t largest = std::min(bound.slice, bound.count) * program->arithmetic_.element;
+            program->shows_memory_ |= !bound.sinks.empty() && largest > bound.inline_bytes;
             steps.push_back(std::move(bound));
         }
         program->runners_.emplace_back(std::move(steps), std::move(sinks), lane);

@@ -52,12 +52,15 @@ public:
     const std::vector<uint64_t>& claims() const { return claims_; }
     const Arithmetic& arithmetic() const { return arithmetic_; }
     const char* algorithm() const { return algorithm_; }
+    // Whether peers are shown memory, so that it matters which block a buffer lies in; not if all fits inside messages.
+    bool shows_memory() const { return shows_memory_; }
 
 private:
     const char* algorithm_ = "";
     Arithmetic arithmetic_;
     std::vector<Runner> runners_;
     std::vector<uint64_t> claims_;
+    bool shows_memory_ = false;
 };
 
 }  // namespace ringccl

@@ -106,6 +106,7 @@ void* Monitor::run(void* argument) {
             log().error("the monitor goes on after a failure: {}", error.what());
         }
     }
+    end_digests();  // while the end of the process still waits for this thread
     self->ended_.store(true, std::memory_order_release);
     if (!self->abandoned_) return nullptr;  // it will be joined
     Registry& registry = Registry::instance();
