@@ -26,6 +26,8 @@ constexpr milliseconds kPatience{2000};  // of open()
 constexpr off_t kUsers = off_t{1} << 61;
 constexpr off_t kWriter = kUsers + 1;
 
+// The kernel dates files by its last tick, of which there are 100 to 1000 a second.
+constexpr milliseconds kTick{10};
 const system_clock::time_point kProcessBegan = system_clock::now();
 
 enum class Lock { got, held_by_another, unsupported };
@@ -98,7 +100,8 @@ Status TraceFile::begin_if_due() {
     const int fd = file_.get();
     struct stat info {};
     if (::fstat(fd, &info) != 0) return system_failure(errno, "fstat of the timeline {}", name_);
-    const bool stale = locks_ && info.st_size > 0 && modified(info) < kProcessBegan && lock(fd, F_WRLCK, kUsers) == Lock::got;
+    const bool stale =
+        locks_ && info.st_size > 0 && modified(info) + kTick < kProcessBegan && lock(fd, F_WRLCK, kUsers) == Lock::got;
     if (stale && ::ftruncate(fd, 0) != 0) return system_failure(errno, "truncating the timeline {}", name_);
     if (info.st_size > 0 && !stale) return {};
     if (::write(fd, kOpening.data(), kOpening.size()) != static_cast<ssize_t>(kOpening.size()))
