@@ -15,7 +15,11 @@ namespace {
 
 // Looked up once: a fetch takes a lock in the provider store, and a process may hold hundreds of ranks.
 EVP_MAC* hmac() {
-    static EVP_MAC* const mac = EVP_MAC_fetch(nullptr, OSSL_MAC_NAME_HMAC, nullptr);
+    static EVP_MAC* const mac = [] {
+        // One thread may call exit() while another connects: OpenSSL, if it is ours to set up, is not taken down under it.
+        OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
+        return EVP_MAC_fetch(nullptr, OSSL_MAC_NAME_HMAC, nullptr);
+    }();
     return mac;
 }
 
