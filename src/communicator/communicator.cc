@@ -227,6 +227,7 @@ Status Communicator::execute(std::span<const Operation> operations) noexcept {
 // After a failure: the others are told, what they know already is heard, and nobody reads this rank's memory any more. Returns
 // what all calls answer from now on.
 Status Communicator::settle(const Status& why) {
+    bool own = false;
     if (Lifeline* line = fabric_->lifeline(); line != nullptr && health_.good()) {
         if (why.code() == ringTimeout) {
             line->late(why, standstill_.sequence, standstill_.peers);
@@ -235,10 +236,12 @@ Status Communicator::settle(const Status& why) {
             line->echo(why, standstill_.sequence);
             (void)health_.await(Deadline::after(kAwaitCause));
         } else {
-            line->failed(why);
+            // On record first: the verdict on it comes back to this rank too, in words for the others.
+            own = health_.fail(why);
+            if (own) line->failed(why);
         }
     }
-    const bool own = health_.fail(why);
+    own |= health_.fail(why);
     if (own) log().info("rank {}: {}", rank_, why.text());
     for (Transport* transport : fabric_->transports()) transport->withdraw();
     const Status first = health_.first();
