@@ -51,6 +51,17 @@ configure_and_build() {
   fi
 }
 
+# build_benchmarks ROOT: builds what the scripts of benchmarks/ start, and sets `build` to where: $BUILD, or ROOT/build.
+build_benchmarks() {
+  build=${BUILD:-$1/build}
+  if [ -f "$build/CMakeCache.txt" ]; then
+    configure_and_build "$1" "$build"
+  else
+    configure_and_build "$1" "$build" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DRINGCCL_TESTS=OFF \
+      -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)"
+  fi
+}
+
 # run_tests BUILD [CTEST_ARGUMENT...]: runs ctest and says its verdict once more, as the last line.
 run_tests() {
   local build=$1 log status=0

@@ -29,7 +29,7 @@ constexpr int kLinkDepth = 8;
 struct Capabilities {
     bool shows_memory = false;  // the receiver reads the sender's memory; else bytes are delivered into its landing buffer
     size_t inline_bytes = 0;    // slices up to this size are copied by offer() itself: their memory is free at once
-    double alpha_us = 1.0;  // cost of a small slice
+    double alpha_us = 1.0;      // cost of a small slice
     double us_per_byte = 1e-4;
 };
 

@@ -122,11 +122,9 @@ def tables():
         yield Table("p2p", ranks)
     for ranks in (2, 4):
         yield Table("tcp", ranks)
-    for kind in ("bfloat16",):
-        yield Table("p2p", 2, kind=kind, sizes=FEWER_SIZES)
-        yield Table("tcp", 2, kind=kind, sizes=FEWER_SIZES)
-    yield Table("p2p", 2, sizes=FEWER_SIZES, odd=3)
-    yield Table("tcp", 2, sizes=FEWER_SIZES, odd=3)
+    for transport in ("p2p", "tcp"):
+        yield Table(transport, 2, kind="bfloat16", sizes=FEWER_SIZES)
+        yield Table(transport, 2, sizes=FEWER_SIZES, odd=3)
     for collective in ("allGather", "scatterReduce", "broadcast", "alltoall"):
         for transport, ranks in (("p2p", 2), ("p2p", 4), ("tcp", 2)):
             yield Table(transport, ranks, collective, sizes=FEWER_SIZES)

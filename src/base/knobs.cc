@@ -127,7 +127,7 @@ constexpr auto kKnobs = std::to_array<Knob>({
      .help =
          "Whether the memory of a peer process may be read by process_vm_readv (cross-memory attach), if a probe shows that "
          "the kernel permits it. That saves a copy through shared memory, but the kernel pins every page that it reads, which "
-         "has cost more wherever it was measured."},
+         "has cost more wherever the data was fresh."},
     {.name = "RINGCCL_CMA_MIN_BYTES",
      .number = &Settings::cma_min_bytes,
      .fallback = "16384",

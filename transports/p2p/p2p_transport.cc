@@ -212,7 +212,7 @@ bool P2pTransport::open_letter(Peer& peer, const Letter& letter, Fd descriptor, 
 
 Capabilities P2pTransport::capabilities(int) const {
     // Where one step more or fewer bytes win was measured, see docs/performance.md: oneshot and twoshot cost the same at 64 KiB
-    // for 2 ranks and at about 20 KiB for 4 and 8 ranks on 2 CPUs. Only the relation of the two numbers matters within a host.
+    // for 2 ranks and at about 20 KiB for 4 and 8 ranks on 2 CPUs. The numbers rank plans, they predict no times.
     return {.shows_memory = true, .inline_bytes = kInlineBytes, .alpha_us = 1.2, .us_per_byte = 3.7e-5};
 }
 
