@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs all contenders in turn, again and again, and prints a line of JSON per measured cell.
 
-  measure.py --programs DIR [--rounds 5] [--seconds 0.3] [--only WORD]
+  measure.py --programs DIR [--rounds 5] [--seconds 0.3] [--only WORD] [--largest BYTES]
 
 A table is one collective of one type in one world. In each of its rounds every contender's program is started once and goes
 through all sizes, so what disturbs the machine disturbs all of them. A library with several settings tries all in the first
@@ -44,10 +44,11 @@ class Table:
         odd = ", misaligned" if self.odd else ""
         return f"{self.collective} {self.kind}{odd}, {self.transport}, {self.ranks} ranks"
 
-    def arguments(self, seconds):
+    def arguments(self, seconds, largest):
+        sizes = [size for size in self.sizes if size <= largest]
         return [
             "--collective", self.collective, "--type", self.kind, "--seconds", str(seconds), "--odd", str(self.odd),
-            "--sizes", ",".join(map(str, self.sizes)),
+            "--sizes", ",".join(map(str, sizes)),
         ]  # fmt: skip
 
 
@@ -130,12 +131,12 @@ def tables():
             yield Table(transport, ranks, collective, sizes=FEWER_SIZES)
 
 
-def launch(setting, table, seconds):
+def launch(setting, table, seconds, largest):
     """Lines that the program printed, and why there are no more."""
     home = "/dev/shm" if setting.library == "limit" else None
     folder = tempfile.mkdtemp(prefix="contest-", dir=home)
     environment = dict(os.environ, **setting.environment, RINGCCL_LOG="warn", OMPI_MCA_btl_base_warn_component_unused="0")
-    command = setting.command + table.arguments(seconds)
+    command = setting.command + table.arguments(seconds, largest)
     if setting.command[0].endswith(("contest_ringccl", "contest_gloo", "limit_memory", "limit_socket")):
         command += ["--folder", folder]
     process = subprocess.Popen(
@@ -161,12 +162,12 @@ def launch(setting, table, seconds):
     return lines, why
 
 
-def compare(table, programs, rounds, seconds):
+def compare(table, programs, rounds, seconds, largest):
     candidates = list(settings(table, programs))
     for number in range(rounds):
         best = {}  # (library, bytes): (microseconds, setting)
         for setting in candidates:
-            lines, why = launch(setting, table, seconds)
+            lines, why = launch(setting, table, seconds, largest)
             if why:
                 print(f"{table.name()}: {setting.library} ({setting.name}): {why}", file=sys.stderr)
                 if setting.library.startswith(("ringccl", "limit")):
@@ -189,13 +190,14 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--only", default="", help="of the tables only those with this word in their name")
+    parser.add_argument("--largest", type=int, default=SIZES[-1], help="of the sizes, in bytes")
     options = parser.parse_args()
     began = time.monotonic()
     for table in tables():
         if options.only not in table.name():
             continue
         print(f"[{time.monotonic() - began:6.0f} s] {table.name()}", file=sys.stderr)
-        compare(table, options.programs, options.rounds, options.seconds)
+        compare(table, options.programs, options.rounds, options.seconds, options.largest)
 
 
 if __name__ == "__main__":

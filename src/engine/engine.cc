@@ -11,7 +11,7 @@ using std::chrono::steady_clock;
 namespace {
 
 // How long a collective may stand still before lasting() is called first, and the longest while between two calls.
-constexpr steady_clock::duration kFirstNotice = std::chrono::milliseconds(500), kRarest = std::chrono::seconds(10);
+constexpr steady_clock::duration kFirstNotice = std::chrono::milliseconds(100), kRarest = std::chrono::seconds(10);
 
 }  // namespace
 

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 // The hub takes 300 ms to ask all ranks, or to hold back an echo.
 constexpr milliseconds kVerdictTime{2000};
 // Until a rank that waits says so first, and at most between two times.
-constexpr milliseconds kFirstWait{500}, kRarestWait{10000};
+constexpr milliseconds kFirstWait{100}, kRarestWait{10000};
 
 }  // namespace
 

@@ -58,7 +58,10 @@ uint64_t FlightRecorder::begin(const Operation& operation, const char* algorithm
     record.begin.store(ticks(), release);
     record.stamp.store(2 * number + 2, release);
     next_.store(number + 1, release);
-    if (!pair && print.sequence >= begun_.load(relaxed)) begun_.store(print.sequence + 1, release);
+    if (!pair && print.sequence >= begun_.load(relaxed)) {
+        prints_.keep(print);
+        begun_.store(print.sequence + 1, release);
+    }
     return number;
 }
 
@@ -132,13 +135,6 @@ std::vector<FlightRecorder::Entry> FlightRecorder::entries() const {
         if (auto entry = read(next - back)) all.push_back(*entry);
     std::reverse(all.begin(), all.end());
     return all;
-}
-
-std::optional<Fingerprint> FlightRecorder::print_of(uint64_t sequence) const {
-    const uint64_t next = next_.load(acquire);
-    for (uint64_t back = 1; back <= std::min<uint64_t>(next, kRemembered); ++back)
-        if (auto entry = read(next - back); entry && !entry->pair() && entry->print.sequence == sequence) return entry->print;
-    return std::nullopt;
 }
 
 std::string FlightRecorder::doing() const {

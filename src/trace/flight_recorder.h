@@ -13,6 +13,7 @@
 
 #include "base/operation.h"
 #include "base/status.h"
+#include "trace/print_history.h"
 #include "trace/ticks.h"
 
 namespace ringccl {
@@ -56,7 +57,7 @@ public:
     uint64_t begun() const;      // collectives begun: the sequence number of the next one
     uint64_t completed() const;  // operations that ended well, of whatever kind
     // The collective of that number, if begun and still remembered.
-    std::optional<Fingerprint> print_of(uint64_t sequence) const;
+    std::optional<Fingerprint> print_of(uint64_t sequence) const { return prints_.find(sequence, begun_); }
     // "allReduce (operation 17), waiting for rank 3"; of several the oldest; "" if none is running.
     std::string doing() const;
     // Everything, see docs/debugging.md. `failure` is why the communicator cannot go on, or ok.
@@ -99,6 +100,7 @@ private:
     const int process_;
     std::unique_ptr<Record[]> records_;
     std::unique_ptr<Progress[]> progress_;
+    PrintHistory prints_;
     std::atomic<uint64_t> next_{0};
     std::atomic<uint64_t> begun_{0}, completed_{0};
 };

@@ -149,6 +149,10 @@ void Rank::suffer() {
             ::kill(getpid(), SIGSTOP);
             break;
         case Fault::cut:
+            // Not the connections over which others are still becoming ranks.
+            await(scene_.bound_ms, [&] {
+                return std::all_of(board_.seats, board_.seats + me_.size, [](const auto& seat) { return seat.call >= 0; });
+            });
             board_.happens();
             cut_connections();
             break;

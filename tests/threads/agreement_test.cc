@@ -127,6 +127,30 @@ TEST(AgreementOfCalls, OneCallMore) {
     });
 }
 
+// The others need nothing from the rank that differs, and are thousands of calls ahead when it says that it waits.
+TEST(AgreementOfCalls, FoundByRanksThatRanAhead) {
+    for (const Path& path : {kPointer, kTcp}) {
+        ScopedEnv env;
+        path.apply(env);
+        run_ranks({.size = 3, .transport = path.transport, .algorithm = "ring", .timeout_ms = 30000}, [](const Member& me) {
+            std::vector<float> data(12, 1);
+            int calls = 0;
+            ringResult_t result = ringSuccess;
+            for (; result == ringSuccess; ++calls) {
+                if (me.rank == 2 && calls == 2)
+                    result = ringAllReduce(data.data(), data.data(), 4, ringFloat32, ringSum, me.comm, nullptr);
+                else
+                    result = ringScatter(data.data(), data.data() + 4 * me.rank, 4, ringFloat32, 0, me.comm, nullptr);
+            }
+            const std::string text = ringGetLastError(me.comm);
+            if (result != ringMismatch) return bad("rank {} got {}: {}", me.rank, ringGetErrorString(result), text);
+            for (const char* word : {"rank 2", "scatter", "allReduce"})
+                if (text.find(word) == text.npos) return bad("\"{}\" is not in: {}", word, text);
+            return good();
+        });
+    }
+}
+
 // A receive of another size than what is sent.
 TEST(AgreementOfCalls, SendAndReceive) {
     for (const Path& path : {kPointer, kMemfd, kCma, kTcp}) {

@@ -83,10 +83,16 @@ TEST(FlightRecorder, FindsCollectivesByNumber) {
     }
     EXPECT_EQ(recorder.begun(), 300u);
     EXPECT_FALSE(recorder.print_of(300));
-    EXPECT_FALSE(recorder.print_of(10)) << "long forgotten";
-    const auto print = recorder.print_of(299);
-    ASSERT_TRUE(print);
-    EXPECT_EQ(*print, collective(299, Kind::broadcast, 2990).print);
+    for (uint64_t number : {0, 10, 299}) {
+        const auto print = recorder.print_of(number);
+        ASSERT_TRUE(print) << "others may be that far behind";
+        EXPECT_EQ(*print, collective(number, Kind::broadcast, 10 * number).print);
+    }
+    for (uint64_t i = 300; i < PrintHistory::kRemembered + 300; ++i) recorder.begin(collective(i, Kind::broadcast, 10 * i));
+    EXPECT_FALSE(recorder.print_of(299)) << "long forgotten";
+    EXPECT_FALSE(recorder.print_of(300)) << "its place may be written to at any moment";
+    ASSERT_TRUE(recorder.print_of(301));
+    EXPECT_EQ(recorder.print_of(301)->count, 3010u);
 }
 
 TEST(FlightRecorder, DumpSaysEverything) {
