@@ -20,6 +20,7 @@
 #include "base/operation.h"
 #include "base/status.h"
 #include "device/shared_block.h"
+#include "plan/link_cost.h"
 
 namespace ringccl {
 
@@ -29,8 +30,6 @@ constexpr int kLinkDepth = 8;
 struct Capabilities {
     bool shows_memory = false;  // the receiver reads the sender's memory; else bytes are delivered into its landing buffer
     size_t inline_bytes = 0;    // slices up to this size are copied by offer() itself: their memory is free at once
-    double alpha_us = 1.0;      // cost of a small slice
-    double us_per_byte = 1e-4;
 };
 
 // Memory that is offered. `block` is the shared block that holds it, or null for ordinary memory.
@@ -101,6 +100,8 @@ public:
     virtual Status probe(const std::vector<nlohmann::json>& cards, const std::vector<bool>& wanted, Deadline deadline,
                          const std::atomic<bool>& stop, std::vector<bool>& reached, std::vector<std::string>& why_not) = 0;
     virtual Capabilities capabilities(int peer) const = 0;
+    // The same on all ranks: of links within a host, or of those to other hosts.
+    virtual LinkCost cost(bool within_host) const = 0;
 
     // Makes sure that the links to and from these peers on this lane exist. Both ends of each pair call it.
     virtual Status connect(std::span<const int> peers, int lane, Deadline deadline, const std::atomic<bool>& stop) = 0;

@@ -9,7 +9,6 @@
 #include "bootstrap/interfaces.h"
 #include "bootstrap/meeting.h"
 #include "bootstrap/unique_id.h"
-#include "topology/topology.h"
 #include "trace/log.h"
 #include "transports/p2p/p2p_transport.h"
 #include "transports/tcp/tcp_transport.h"
@@ -129,7 +128,7 @@ Status Fabric::agree(Bootstrap& bootstrap, Deadline deadline, const std::atomic<
         mine[choice->transport->name()] = bits;
     }
     RINGCCL_ASSIGN(auto votes, bootstrap.exchange(mine.dump(), deadline, stop));
-    std::vector<std::vector<std::vector<bool>>> reached(choices_.size());
+    Reached reached(choices_.size());
     world_.visible = true;
     for (size_t t = 0; t < choices_.size(); ++t) {
         for (const std::string& vote : votes) {
@@ -140,6 +139,7 @@ Status Fabric::agree(Bootstrap& bootstrap, Deadline deadline, const std::atomic<
         }
     }
     chosen_ = choose_transports(world_.rank, reached);
+    model_costs(reached);
     for (int r = 0; r < world_.size; ++r) {
         if (r == world_.rank) continue;
         if (chosen_[r] >= 0) {
@@ -192,16 +192,21 @@ Status Fabric::equip(Doorbell& bell) {
     return bell.open_eventfd();
 }
 
-void Fabric::model_costs() {
-    LinkCost local, remote;
-    for (int r = 0; r < world_.size; ++r) {
-        if (r == world_.rank) continue;
-        const Capabilities link = choices_[chosen_[r]]->transport->capabilities(r);
-        (world_.host[r] == world_.host[world_.rank] ? local : remote) = {link.alpha_us, link.us_per_byte};
+// From what all know, so that all choose the same plans: of all pairs within hosts the dearest link, and of all pairs across.
+void Fabric::model_costs(const Reached& reached) {
+    std::optional<LinkCost> local, remote;
+    for (int a = 0; a < world_.size; ++a) {
+        const std::vector<int> chosen = choose_transports(a, reached);
+        for (int b = 0; b < a; ++b) {
+            if (chosen[b] < 0) continue;
+            const bool within_host = world_.host[a] == world_.host[b];
+            const LinkCost cost = choices_[chosen[b]]->transport->cost(within_host);
+            auto& dearest = within_host ? local : remote;
+            if (!dearest || dearest->alpha_us < cost.alpha_us) dearest = cost;
+        }
     }
-    const bool one_host = *std::max_element(world_.host.begin(), world_.host.end()) == 0;
-    costs_.local = local;
-    costs_.remote = one_host ? local : remote;
+    if (local) costs_.local = *local;
+    costs_.remote = remote ? *remote : costs_.local;
 }
 
 Status Fabric::meet(Bootstrap& bootstrap, Settings& settings, const Owner& owner, Deadline deadline) {
@@ -215,7 +220,6 @@ Status Fabric::meet(Bootstrap& bootstrap, Settings& settings, const Owner& owner
         if (choice->p2p != nullptr) choice->p2p->lend_stage(stage_);
     RINGCCL_TRY(probe(deadline, owner.stop));
     RINGCCL_TRY(agree(bootstrap, deadline, owner.stop));
-    model_costs();
     RINGCCL_TRY(equip(owner.bell));
     RINGCCL_TRY(connect_neighbours(deadline, owner.stop));
     // From here on all may be ready, and one may be done and have failed in an operation, which is no failure of making.

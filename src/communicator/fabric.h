@@ -15,6 +15,7 @@
 #include "engine/program.h"
 #include "monitor/lifeline.h"
 #include "plan/planners.h"
+#include "topology/topology.h"
 #include "transports/transport.h"
 
 namespace ringccl {
@@ -65,7 +66,7 @@ private:
     Status connect_neighbours(Deadline deadline, const std::atomic<bool>& stop);
     Result<std::string> own_card(const Settings& settings) const;
     Status equip(Doorbell& bell);
-    void model_costs();
+    void model_costs(const Reached& reached);
 
     struct Choice;                                  // a transport with what probing it said
     std::vector<std::unique_ptr<Choice>> choices_;  // best first

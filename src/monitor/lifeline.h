@@ -87,8 +87,8 @@ public:
     // A collective has not moved for a while: the hub asks all ranks what they call under that number, and if two differ, the
     // verdict is ringMismatch. Cheap, and may be said often.
     virtual void waiting(uint64_t sequence) = 0;
-    // The same, said by the monitor in a tenth of a second and then after longer and longer whiles: for a caller that is about to
-    // wait where it cannot speak. nullopt: it waits no longer.
+    // The same, said by the monitor in a tenth of a second and then after longer and longer whiles: for a caller that is about
+    // to wait where it cannot speak. nullopt: it waits no longer.
     virtual void keep_waiting(std::optional<uint64_t> sequence) = 0;
     // Goodbye. Returns when it is on its way, within 100 ms. Nothing else may be said afterwards.
     virtual void leave() = 0;

@@ -1,7 +1,9 @@
 // Which plan is fastest. Hockney's model: a step costs alpha, a byte costs beta; the terms of the classic algorithms are those
-// of Thakur, Rabenseifner and Gropp (Int. J. High Perform. Comput. Appl. 19(1), 2005). To that we add what a rank pays for each
+// of Thakur, Rabenseifner and Gropp (Int. J. High Perform. Comput. Appl. 19(1), 2005). To that we add what a CPU does for each
 // further message of a step (the overhead o of LogP: Culler et al., PPoPP 1993), that the ranks of a host share its network,
-// and that ranks which share a CPU are switched to once per dependent step. A model is for ranking, not for prediction.
+// and that ranks which share a CPU wait for each other's work and are switched to once per dependent step. A model is for
+// ranking, not for prediction. Its constants are a table (Capabilities of the transports), not measured at init: a plan that
+// changes from run to run changes the order of sums, and with it the last bits of every result.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -14,27 +16,49 @@ namespace ringccl {
 namespace {
 
 constexpr double kSwitchUs = 1.0;          // to let another rank of the same CPU go on
-constexpr double kOverhead = 0.25;         // of alpha, for each message after a step's first
+constexpr double kReadUsPerByte = 2.5e-5;  // of a rank's own operands
 constexpr double kPipeline = 64 << 10;     // bytes that fill one hop of a chain
 constexpr size_t kManyChannels = 8 << 20;  // bytes from which remote rings use more than one lane
 
 // The world as the formulas see it. All times in microseconds, all sizes in bytes.
 struct Terms {
-    double n, hosts, per_host;     // ranks, hosts, ranks on the fullest host
-    double bytes;                  // K: of the whole vector
-    double step, near_step;        // alpha, and alpha within the host
-    double message, near_message;  // o
-    double near_byte, far_byte;    // beta
+    double n, hosts, per_host;  // ranks, hosts, ranks on the fullest host
+    double bytes;               // K: of the whole vector
+    double load;                // ranks per CPU, at least 1
+    LinkCost near, link;        // within the host; between any two ranks
+    double far_byte;            // beta between hosts
     bool visible;
 
     double log2_n() const { return std::ceil(std::log2(n)); }
     double log2_hosts() const { return std::ceil(std::log2(hosts)); }
-    // One step in which a rank exchanges messages with m others.
-    double step_to(double m) const { return step + (m - 1) * message; }
-    // `near` bytes that a rank reads, its own operands too, and at the same time `far` bytes through its host's network.
-    double moving(double near, double far) const { return std::max(near * near_byte, far * far_byte); }
     double others() const { return n - 1; }
     double strangers() const { return n - per_host; }  // ranks on other hosts
+
+    // Until the ranks that share this one's CPU have had their turns.
+    double turn() const { return kSwitchUs * (load - 1); }
+    // A step in which the busiest rank has messages of `each` bytes with `most` others, and the average rank with `mean`. While
+    // every rank has a CPU the busiest one counts, else all that the CPU does.
+    double messages_over(const LinkCost& over, double each, double most, double mean) const {
+        return over.alpha_us + (fits_inside(each, over) ? 0 : over.show_us) +
+               over.message_us * (load > 1 ? load * mean : most - 1);
+    }
+    double messages(double each, double most, double mean) const { return messages_over(link, each, most, mean); }
+    double step(double each, double peers) const { return turn() + messages(each, peers, peers); }
+    static bool fits_inside(double bytes, const LinkCost& over) { return bytes <= double(over.inline_bytes); }
+
+    double sending(double bytes) const { return bytes * near.send_us_per_byte; }
+    double receiving(double bytes, double own) const { return bytes * near.recv_us_per_byte + own * kReadUsPerByte; }
+    // All ranks at once offer `out` bytes (to however many others, if they are visible), take `in` from others and read `own`
+    // of their own, and `far` bytes go through a host's network.
+    double moving(double out, double in, double own, double far) const {
+        return std::max(load * (sending(out) + receiving(in, own)), far * far_byte);
+    }
+    // What counts of a step in which the busiest rank does 1 and the average rank `mean`.
+    double share(double mean) const { return std::max(1.0, load * mean); }
+    // The same where some ranks send and then others receive.
+    double handing(double sends, double receives, double far) const { return std::max(sends + receives, far * far_byte); }
+    // How often a rank must offer what all others get.
+    double copies() const { return visible ? 1 : others(); }
 };
 
 // Ranks on each host.
@@ -50,18 +74,13 @@ Terms terms_of(const Shape& shape, const World& world, const CostModel& model) {
     const int per_host = *std::max_element(crew.begin(), crew.end());
     const bool far = crew.size() > 1;
     const bool blocks = shape.kind == Kind::scatter_reduce || shape.kind == Kind::all_gather;
-    // With more ranks than CPUs everything that a CPU does takes `load` times as long.
-    const double load = std::max(1.0, std::ceil(double(per_host) / std::max(1, model.cpus)));
-    const double sharing = load > 1 ? kSwitchUs * load : 0;
     Terms t;
     t.n = world.size, t.hosts = double(crew.size()), t.per_host = per_host;
     t.bytes = double(shape.count) * double(type_size(shape.type)) * (blocks ? t.n : 1);
-    t.near_step = model.local.alpha_us + sharing;
-    t.step = far ? model.remote.alpha_us + sharing : t.near_step;
-    t.near_message = model.local.alpha_us * kOverhead * load;
-    t.message = far ? model.remote.alpha_us * kOverhead * load : t.near_message;
-    t.near_byte = model.local.us_per_byte * load;
-    t.far_byte = far ? model.remote.us_per_byte : 0;
+    t.load = std::max(1.0, std::ceil(double(per_host) / std::max(1, model.cpus)));
+    t.near = model.local;
+    t.link = far ? model.remote : model.local;
+    t.far_byte = far ? model.remote.recv_us_per_byte : 0;
     t.visible = world.visible;
     return t;
 }
@@ -70,28 +89,30 @@ Terms terms_of(const Shape& shape, const World& world, const CostModel& model) {
 // host sends one chunk a step over its network.
 double ring_half(const Terms& t, bool reduces) {
     const double bytes = t.others() / t.n * t.bytes;
-    return t.others() * t.step + t.moving(reduces ? 2 * bytes : bytes, bytes);
+    return t.others() * t.step(t.bytes / t.n, 1) + t.moving(bytes, bytes, reduces ? bytes : 0, bytes);
 }
 
 double ring_cost(Kind kind, const Terms& t) {
     if (kind == Kind::all_reduce) return ring_half(t, true) + ring_half(t, false);
     if (kind == Kind::scatter_reduce || kind == Kind::all_gather) return ring_half(t, kind == Kind::scatter_reduce);
-    const double fill = std::min(t.bytes, kPipeline);  // a chain: each hop begins when the first slices are there
-    const double reads = kind == Kind::reduce ? 2 : 1;
-    return t.others() * (t.step + t.moving(reads * fill, fill)) + t.moving(reads * t.bytes, t.bytes);
+    // A chain: each hop begins when the first slices are there.
+    const auto hop = [&](double bytes) { return t.moving(bytes, bytes, kind == Kind::reduce ? bytes : 0, bytes); };
+    const double fill = std::min(t.bytes, kPipeline);
+    return t.others() * (t.step(fill, 1) + hop(fill)) + hop(t.bytes);
 }
 
 // Everybody reads everybody: N vectors a rank, of which those from other hosts come over one network for all its ranks. That in
 // place the input is copied first may not count: some ranks may call in place and others not, and all must choose alike.
 double oneshot_cost(Kind, const Terms& t) {
-    return t.step_to(t.others()) + t.moving(t.n * t.bytes, t.per_host * t.strangers() * t.bytes);
+    return t.step(t.bytes, t.others()) +
+           t.moving(t.copies() * t.bytes, t.others() * t.bytes, t.bytes, t.per_host * t.strangers() * t.bytes);
 }
 
 // The bytes of the ring in one step per half instead of N - 1; but across hosts each rank talks to all, not to a neighbour.
 double twoshot_cost(Kind kind, const Terms& t) {
-    const double far = t.per_host * t.strangers() / t.n * t.bytes;
-    const double combine = t.step_to(t.others()) + t.moving(t.bytes, far);
-    const double collect = t.step_to(t.others()) + t.moving(t.others() / t.n * t.bytes, far);
+    const double part = t.bytes / t.n, rest = t.others() * part, far = t.per_host * t.strangers() * part;
+    const double combine = t.step(part, t.others()) + t.moving(rest, rest, part, far);
+    const double collect = t.step(part, t.others()) + t.moving(t.copies() * part, rest, 0, far);
     return (kind == Kind::all_gather ? 0 : combine) + (kind == Kind::scatter_reduce ? 0 : collect);
 }
 
@@ -99,39 +120,53 @@ double twoshot_cost(Kind kind, const Terms& t) {
 // the sum for the next partner; log2 H of them cross the network, all ranks at once.
 double doubling_cost(Kind, const Terms& t) {
     const bool fold = !std::has_single_bit(static_cast<unsigned>(t.n));
-    const double rounds = std::floor(std::log2(t.n)) + (fold ? 2 : 0);
-    return rounds * t.step + t.moving(3 * rounds * t.bytes, t.per_host * t.log2_hosts() * t.bytes);
+    const double rounds = std::floor(std::log2(t.n)) + (fold ? 2 : 0), bytes = rounds * t.bytes;
+    return rounds * t.step(t.bytes, 1) + t.moving(bytes, bytes, 2 * bytes, t.per_host * t.log2_hosts() * t.bytes);
 }
 
-// log2 N levels; the root's memory or network carries K bytes for each of its log2 N children. Twice for up and down.
+// log2 N levels with N - 1 messages in all; the root's memory or network carries K bytes for each of its log2 N children. Up
+// and down again ranks have log2 N turns, not twice as many: who has got its result is in the next call before it waits.
 double tree_cost(Kind kind, const Terms& t) {
-    const double once = t.log2_n() * t.step + t.moving(t.log2_n() * t.bytes, t.log2_n() * t.bytes);
-    return kind == Kind::all_reduce || kind == Kind::barrier ? 2 * once : once;
+    const double levels = t.log2_n(), ways = kind == Kind::all_reduce || kind == Kind::barrier ? 2 : 1;
+    const double mean = t.others() / t.n / levels;
+    const double move = t.share(mean) * t.handing(t.sending(t.bytes), t.receiving(t.bytes, t.bytes), t.bytes);
+    return levels * (t.turn() + ways * (t.messages(t.bytes, 1, mean) + move));
 }
 
-// One step, but N - 1 times the bytes at the centre; unless it only shows memory, which the others read side by side.
+// One step, but N - 1 times the bytes at the centre; unless it only shows memory, which the others read side by side. What fits
+// inside messages is there when the centre's turn comes, and its answer when the others' come: one turn, not two.
 double star_cost(Kind kind, const Terms& t) {
-    const double in = t.step_to(t.others()) + t.moving(t.n * t.bytes, t.strangers() * t.bytes);
-    const double out = t.step_to(t.others()) + t.moving((t.visible ? 1 : t.others()) * t.bytes, t.strangers() * t.bytes);
-    if (kind == Kind::reduce) return in;
-    if (kind == Kind::broadcast) return out;
+    const double mean = t.others() / t.n, far = t.strangers() * t.bytes;
+    const double turns = Terms::fits_inside(t.bytes, t.link) ? 1 : 2;
+    const auto in = [&](double each) {
+        return t.messages(each, t.others(), mean) +
+               t.handing(t.share(mean) * t.sending(each), t.receiving(t.others() * each, each), far);
+    };
+    const auto out = [&](double each, double copies) {
+        return t.messages(each, t.others(), mean) +
+               t.handing(t.sending(copies * each), t.share(mean) * t.receiving(each, 0), far);
+    };
+    if (kind == Kind::reduce) return t.turn() + in(t.bytes);
+    if (kind == Kind::broadcast) return t.turn() + out(t.bytes, t.copies());
     // What goes back after a scatterReduce, and what comes in before an allGather, is K bytes for all ranks together.
-    if (kind == Kind::scatter_reduce) return in + t.step_to(t.others()) + t.moving(t.bytes, t.bytes);
-    if (kind == Kind::all_gather) return out + t.step_to(t.others()) + t.moving(t.bytes, t.bytes);
-    return in + out;
+    if (kind == Kind::scatter_reduce) return turns * t.turn() + in(t.bytes) + out(t.bytes / t.n, t.others());
+    if (kind == Kind::all_gather) return turns * t.turn() + in(t.bytes / t.n) + out(t.bytes, t.copies());
+    return turns * t.turn() + in(t.bytes) + out(t.bytes, t.copies());
 }
 
 // Two direct steps within the host and a ring of H across; the phases follow one another. All rings of a host together carry
 // 2(H-1)/H * K bytes.
 double hierarchical_cost(Kind, const Terms& t) {
-    const double within = t.near_step + (t.per_host - 2) * t.near_message + t.bytes * t.near_byte;
-    const double across = (t.hosts - 1) * t.step + (t.hosts - 1) / t.hosts * t.bytes * t.far_byte;
+    const double peers = t.per_host - 1, part = t.bytes / t.per_host;
+    const double within =
+        t.turn() + t.messages_over(t.near, part, peers, peers) + t.moving(peers * part, peers * part, part, 0);
+    const double across = (t.hosts - 1) * t.step(part / t.hosts, 1) + (t.hosts - 1) / t.hosts * t.bytes * t.far_byte;
     return 2 * (within + across);
 }
 
 double pairwise_cost(Kind kind, const Terms& t) {
     const double bytes = kind == Kind::send || kind == Kind::recv ? t.bytes : t.others() * t.bytes;
-    return t.step_to(t.others()) + t.moving(bytes, bytes);
+    return t.step(t.bytes, t.others()) + t.moving(bytes, bytes, 0, bytes);
 }
 
 constexpr unsigned set_of(std::initializer_list<Kind> kinds) {

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "base/operation.h"
+#include "base/status.h"
 
 namespace ringccl {
 

@@ -1,6 +1,7 @@
 // The algorithms. Each is a pure function from (shape, world) to this rank's plan and lives in a file of its own.
 #pragma once
 
+#include "plan/link_cost.h"
 #include "plan/plan.h"
 
 namespace ringccl {
@@ -37,12 +38,6 @@ Plan plan_pairwise(const Shape& shape, const World& world, int peer);
 Plan plan_alone(const Shape& shape, const World& world);
 
 // ---- choosing (plan/choose.cc) ----
-
-// The cost of a link in Hockney's model: a message of b bytes takes alpha + b * beta.
-struct LinkCost {
-    double alpha_us = 1.0;
-    double us_per_byte = 1e-4;
-};
 
 struct CostModel {
     LinkCost local;   // between ranks of one host

@@ -22,7 +22,7 @@ int local_ranks(const World& world) {
     return static_cast<int>(std::count(world.host.begin(), world.host.end(), world.host[world.rank]));
 }
 
-std::vector<int> choose_transports(int rank, const std::vector<std::vector<std::vector<bool>>>& reached) {
+std::vector<int> choose_transports(int rank, const Reached& reached) {
     const size_t size = reached.empty() ? 0 : reached[0].size();
     std::vector<int> chosen(size, -1);
     for (size_t r = 0; r < size; ++r) {

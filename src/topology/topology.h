@@ -15,8 +15,10 @@ World make_world(int rank, const std::vector<std::string>& host_ids);
 // How many ranks share this rank's host.
 int local_ranks(const World& world);
 
-// Which transport serves the pair (rank, r): the first in `transports` that both ends have reached each other by.
-// reached[t][a][b]: rank a reached rank b by transport t. -1: none.
-std::vector<int> choose_transports(int rank, const std::vector<std::vector<std::vector<bool>>>& reached);
+// reached[t][a][b]: rank a reached rank b by transport t.
+using Reached = std::vector<std::vector<std::vector<bool>>>;
+
+// Which transport serves the pair (rank, r): the first that both ends have reached each other by. -1: none.
+std::vector<int> choose_transports(int rank, const Reached& reached);
 
 }  // namespace ringccl

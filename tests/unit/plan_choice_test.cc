@@ -14,11 +14,23 @@ using testing::Not;
 
 constexpr size_t kSmall = 16, kLarge = 64 << 20;  // float32 elements
 
+constexpr LinkCost kShared{.alpha_us = 0.5,
+                           .show_us = 0.3,
+                           .message_us = 0.2,
+                           .send_us_per_byte = 6e-5,
+                           .recv_us_per_byte = 2.5e-5,
+                           .inline_bytes = 88};
+constexpr LinkCost kLoopback{.alpha_us = 3, .message_us = 4, .send_us_per_byte = 1.2e-4, .recv_us_per_byte = 1.2e-4};
+constexpr LinkCost kEthernet{.alpha_us = 25, .message_us = 4, .send_us_per_byte = 1.2e-4, .recv_us_per_byte = 1e-3};
+
 CostModel shared_memory(int cpus) {
-    return {{0.5, 1e-4}, {0.5, 1e-4}, cpus};
+    return {kShared, kShared, cpus};
+}
+CostModel loopback(int cpus) {
+    return {kLoopback, kLoopback, cpus};
 }
 CostModel ethernet(int cpus) {
-    return {{0.5, 1e-4}, {25.0, 1e-3}, cpus};
+    return {kShared, kEthernet, cpus};
 }
 
 std::string chosen(const Shape& shape, const World& world, const CostModel& model, const std::string& wish = "auto") {
@@ -63,13 +75,26 @@ TEST(PlanChoice, TakesDirectPlansWhereMemoryIsShared) {
     EXPECT_EQ(chosen({.kind = Kind::all_gather, .op = Op::none, .count = kLarge}, world_of(4), shared_memory(8)), "twoshot");
 }
 
-// Ranks that share a CPU pay a context switch for every step that waits for another.
-TEST(PlanChoice, AvoidsDependentStepsWhereCpusAreShort) {
-    for (int size : {2, 4, 8, 16}) {
-        EXPECT_EQ(chosen(all_reduce(kSmall), world_of(size), shared_memory(1)), "oneshot");
-        EXPECT_EQ(chosen(all_reduce(kLarge), world_of(size), shared_memory(1)), "twoshot");
-        EXPECT_EQ(chosen({.kind = Kind::barrier, .op = Op::none, .count = 0}, world_of(size), shared_memory(1)), "oneshot");
+// Ranks that share a CPU pay a context switch for every step that waits for another, and all messages cost the same CPU's time.
+TEST(PlanChoice, AvoidsStepsAndMessagesWhereCpusAreShort) {
+    EXPECT_EQ(chosen(all_reduce(kSmall), world_of(2), shared_memory(1)), "oneshot");
+    for (int size : {4, 8, 16}) {
+        EXPECT_EQ(chosen(all_reduce(kSmall), world_of(size), shared_memory(1)), "star");
+        EXPECT_EQ(chosen({.kind = Kind::barrier, .op = Op::none, .count = 0}, world_of(size), shared_memory(1)), "star");
+        EXPECT_EQ(chosen(all_reduce(kLarge), world_of(size), shared_memory(2)), "twoshot");
+        World apart = world_of(size);
+        apart.visible = false;
+        EXPECT_EQ(chosen(all_reduce(kSmall), apart, loopback(2)), "star");
+        EXPECT_THAT(chosen(all_reduce(kLarge), apart, loopback(2)), AnyOf(Eq("twoshot"), Eq("ring")));
     }
+}
+
+// With few CPUs busy, the rank in the middle of a star is one too many.
+TEST(PlanChoice, KeepsTheCentreOutOfTheWayWhereCpusAreFree) {
+    World apart = world_of(8);
+    apart.visible = false;
+    EXPECT_EQ(chosen(all_reduce(kSmall), apart, loopback(8)), "doubling");
+    EXPECT_EQ(chosen(all_reduce(kSmall), world_of(8), shared_memory(8)), "doubling");
 }
 
 TEST(PlanChoice, CrossesNetworksWithCare) {

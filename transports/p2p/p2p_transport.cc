@@ -211,9 +211,17 @@ bool P2pTransport::open_letter(Peer& peer, const Letter& letter, Fd descriptor, 
 }
 
 Capabilities P2pTransport::capabilities(int) const {
-    // Where one step more or fewer bytes win was measured, see docs/performance.md: oneshot and twoshot cost the same at 64 KiB
-    // for 2 ranks and at about 20 KiB for 4 and 8 ranks on 2 CPUs. The numbers rank plans, they predict no times.
-    return {.shows_memory = true, .inline_bytes = kInlineBytes, .alpha_us = 1.2, .us_per_byte = 3.7e-5};
+    return {.shows_memory = true, .inline_bytes = kInlineBytes};
+}
+
+// As measured, see docs/performance.md: where one step more or fewer bytes win. The numbers rank plans, they predict no times.
+LinkCost P2pTransport::cost(bool) const {
+    return {.alpha_us = 0.5,
+            .show_us = 0.3,
+            .message_us = 0.2,
+            .send_us_per_byte = 6e-5,  // ordinary memory goes through the stage
+            .recv_us_per_byte = 2.5e-5,
+            .inline_bytes = kInlineBytes};
 }
 
 Status P2pTransport::connect(std::span<const int> peers, int lane, Deadline, const std::atomic<bool>&) {

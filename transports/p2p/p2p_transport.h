@@ -29,6 +29,7 @@ public:
     Status probe(const std::vector<nlohmann::json>& cards, const std::vector<bool>& wanted, Deadline deadline,
                  const std::atomic<bool>& stop, std::vector<bool>& reached, std::vector<std::string>& why_not) override;
     Capabilities capabilities(int peer) const override;
+    LinkCost cost(bool within_host) const override;
     Status connect(std::span<const int> peers, int lane, Deadline deadline, const std::atomic<bool>& stop) override;
     bool connected(int peer, int lane) const override { return send_links_[index(peer, lane)] != nullptr; }
     SendLink& sender(int peer, int lane) override { return *send_links_[index(peer, lane)]; }
