@@ -22,7 +22,7 @@ import time
 CPUS = len(os.sched_getaffinity(0))
 SIZES = (4, 64, 512, 2048, 16 << 10, 128 << 10, 1 << 20, 8 << 20, 64 << 20)
 FEWER_SIZES = (1024, 16 << 10, 128 << 10, 1 << 20, 8 << 20, 64 << 20)
-LAUNCH_S = 15  # to start and to end
+LAUNCH_S = 16  # to start, to settle and to end
 
 # By collective: the parameter of Open MPI's tuned component, and the algorithms that are worth trying.
 OPENMPI_ALGORITHMS = {
@@ -35,20 +35,20 @@ OPENMPI_ALGORITHMS = {
 
 
 class Table:
-    def __init__(self, transport, ranks, collective="allReduce", kind="float32", sizes=SIZES, odd=0):
+    def __init__(self, transport, ranks, collective="allReduce", kind="float32", sizes=SIZES, odd=0, fresh=False):
         self.transport, self.ranks, self.collective, self.kind = transport, ranks, collective, kind
-        self.sizes, self.odd = sizes, odd
+        self.sizes, self.odd, self.fresh = sizes, odd, fresh
         self.crowded = ranks > CPUS
 
     def name(self):
-        odd = ", misaligned" if self.odd else ""
-        return f"{self.collective} {self.kind}{odd}, {self.transport}, {self.ranks} ranks"
+        how = ", misaligned" if self.odd else ", fresh" if self.fresh else ""
+        return f"{self.collective} {self.kind}{how}, {self.transport}, {self.ranks} ranks"
 
     def arguments(self, seconds, largest):
         sizes = [size for size in self.sizes if size <= largest]
         return [
             "--collective", self.collective, "--type", self.kind, "--seconds", str(seconds), "--odd", str(self.odd),
-            "--sizes", ",".join(map(str, sizes)),
+            "--sizes", ",".join(map(str, sizes)), *(["--fresh"] if self.fresh else []),
         ]  # fmt: skip
 
 
@@ -126,9 +126,12 @@ def tables():
     for transport in ("p2p", "tcp"):
         yield Table(transport, 2, kind="bfloat16", sizes=FEWER_SIZES)
         yield Table(transport, 2, sizes=FEWER_SIZES, odd=3)
+    for ranks in (2, 4):
+        yield Table("p2p", ranks, sizes=FEWER_SIZES, fresh=True)
     for collective in ("allGather", "scatterReduce", "broadcast", "alltoall"):
         for transport, ranks in (("p2p", 2), ("p2p", 4), ("tcp", 2)):
             yield Table(transport, ranks, collective, sizes=FEWER_SIZES)
+        yield Table("p2p", 2, collective, sizes=FEWER_SIZES, fresh=True)
 
 
 def launch(setting, table, seconds, largest):
@@ -173,7 +176,7 @@ def compare(table, programs, rounds, seconds, largest):
                 if setting.library.startswith(("ringccl", "limit")):
                     sys.exit(1)  # others may fail; we may not
             for line in lines:
-                cell = {"table": table.name(), "transport": table.transport, "ranks": table.ranks, "odd": table.odd}
+                cell = {"table": table.name(), "transport": table.transport, "ranks": table.ranks, "odd": table.odd, "fresh": table.fresh}
                 cell |= {"collective": table.collective, "type": table.kind, "round": number}
                 cell |= {"library": setting.library, "setting": setting.name}
                 print(json.dumps(cell | line), flush=True)

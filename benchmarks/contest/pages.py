@@ -212,7 +212,7 @@ def main():
     page = [f"Measured on {machine()}.", ""]
     for world in worlds.values():
         page += text_of(world)
-        if options.docs and world.about["collective"] == "allReduce" and world.peers():
+        if options.docs and world.about["collective"] == "allReduce" and world.peers() and not world.about["fresh"]:
             name = f"performance-{world.about['transport']}-{world.about['ranks']}.svg"
             plot(world, os.path.join(options.docs, name))
             page += [f"![{world.name}]({name})", ""]

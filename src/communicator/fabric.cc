@@ -205,7 +205,7 @@ void Fabric::model_costs(const Reached& reached) {
             if (!dearest || dearest->alpha_us < cost.alpha_us) dearest = cost;
         }
     }
-    if (local) costs_.local = *local;
+    if (local || remote) costs_.local = local ? *local : *remote;
     costs_.remote = remote ? *remote : costs_.local;
 }
 

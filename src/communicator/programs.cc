@@ -1,5 +1,7 @@
 #include "communicator/programs.h"
 
+#include <algorithm>
+
 #include "base/cpus.h"
 #include "topology/topology.h"
 #include "trace/log.h"
@@ -10,10 +12,12 @@ namespace {
 // A training job has a few dozen shapes; a caller whose counts never repeat must not eat memory.
 constexpr size_t kKept = 512;
 
-Sizes sizes_of(const World& world, const Settings& settings) {
+Sizes sizes_of(const World& world, const CostModel& costs, const Settings& settings) {
+    const size_t slice = std::min(costs.local.slice_bytes, costs.remote.slice_bytes);
     // Two buffers per rank.
     const size_t half_of_cache = last_level_cache() / 2 / (2 * static_cast<size_t>(local_ranks(world)));
-    return {static_cast<size_t>(settings.slice_bytes), static_cast<size_t>(settings.stage_bytes),
+    return {settings.slice_bytes > 0 ? static_cast<size_t>(settings.slice_bytes) : slice,
+            static_cast<size_t>(settings.stage_bytes),
             settings.stream_bytes > 0 ? static_cast<size_t>(settings.stream_bytes) : half_of_cache};
 }
 
@@ -31,7 +35,10 @@ size_t Programs::KeyHash::operator()(const Key& key) const {
 }
 
 Programs::Programs(const Fabric& fabric, Wiring wiring, const Settings& settings)
-    : fabric_(fabric), wiring_(std::move(wiring)), settings_(settings), sizes_(sizes_of(fabric.world(), settings)) {}
+    : fabric_(fabric),
+      wiring_(std::move(wiring)),
+      settings_(settings),
+      sizes_(sizes_of(fabric.world(), fabric.costs(), settings)) {}
 
 void Programs::trim() {
     if (made_.size() <= kKept) return;

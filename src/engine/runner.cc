@@ -181,24 +181,24 @@ bool Runner::carry_out(Span span) {
         return dest == nullptr || combine(dest, span);
     }
 
-    // Only its own operand, unchanged: nothing to compute before offering.
-    const bool publishes =
-        s.sources.empty() && !s.dest.exists() && !s.finish && (arithmetic_->scale == nullptr || s.local.buffer != Buffer::send);
+    // Only its own operand, unchanged: there is nothing to compute before offering, and what this rank keeps of it can wait.
+    const bool publishes = s.sources.empty() && !s.finish && (arithmetic_->scale == nullptr || s.local.buffer != Buffer::send);
     const Region& region = publishes ? s.local : s.dest;
     std::byte* home = region.exists() ? local_memory(region, span.begin) : nullptr;
+    const auto keep = [&] { return !publishes || dest == nullptr || combine(dest, span); };
 
     if (bytes <= s.inline_bytes) {
         std::byte* out = home != nullptr ? home : scratch_;
         if (!publishes && !combine(out, span)) return false;
         offer({out, bytes, nullptr}, false);
-        return true;
+        return keep();
     }
     const Source standing{home, bytes, region.exists() ? block_of(region) : nullptr};
     if (home != nullptr && !s.stage &&
         std::all_of(s.sinks.begin(), s.sinks.end(), [&](SendLink* sink) { return sink->takes(standing); })) {
         if (!publishes && !combine(home, span)) return false;
         offer(standing, true);
-        return true;
+        return keep();
     }
     std::byte* copy = stage_->allocate(bytes);
     if (copy == nullptr) return false;
@@ -210,7 +210,7 @@ bool Runner::carry_out(Span span) {
     }
     offer({copy, bytes, stage_->block()}, false);
     stage_->commit(s.sinks);
-    return true;
+    return keep();
 }
 
 // Computes the slice from all operands. A result of which a source was withdrawn meanwhile must not leave this rank.

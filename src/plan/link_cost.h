@@ -1,4 +1,4 @@
-// What a link costs, in microseconds: Hockney's alpha and beta, and two refinements. Plans are ranked by it (plan/choose.cc).
+// What a link costs, in microseconds: Hockney's alpha and beta, refined. Plans are ranked by it (plan/choose.cc).
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@ struct LinkCost {
     double message_us = 0.25;  // what CPUs do for each further message, at both ends together
     double send_us_per_byte = 0, recv_us_per_byte = 1e-4;
     size_t inline_bytes = 0;
+    size_t slice_bytes = 128 << 10;  // the slice at which large messages were fastest
 };
 
 }  // namespace ringccl

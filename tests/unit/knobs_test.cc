@@ -102,7 +102,7 @@ TEST(Knobs, NamesTheNearestNumber) {
     Settings settings = defaults();
     EXPECT_THAT(set_knob(settings, knob("RINGCCL_CHANNELS"), "9").text(), HasSubstr("nearest is 4"));
     EXPECT_THAT(set_knob(settings, knob("RINGCCL_TIMEOUT_MS"), "0").text(), HasSubstr("nearest is 1"));
-    EXPECT_THAT(set_knob(settings, knob("RINGCCL_SLICE_BYTES"), "-99999999999999999999").text(), HasSubstr("nearest is 4K"));
+    EXPECT_THAT(set_knob(settings, knob("RINGCCL_STAGE_BYTES"), "-99999999999999999999").text(), HasSubstr("nearest is 64K"));
 }
 
 TEST(Knobs, ListsOfWords) {

@@ -221,7 +221,8 @@ LinkCost P2pTransport::cost(bool) const {
             .message_us = 0.2,
             .send_us_per_byte = 6e-5,  // ordinary memory goes through the stage
             .recv_us_per_byte = 2.5e-5,
-            .inline_bytes = kInlineBytes};
+            .inline_bytes = kInlineBytes,
+            .slice_bytes = 256 << 10};
 }
 
 Status P2pTransport::connect(std::span<const int> peers, int lane, Deadline, const std::atomic<bool>&) {

@@ -76,8 +76,13 @@ Capabilities TcpTransport::capabilities(int) const {
 
 // Loopback as measured, see docs/performance.md; beyond it round figures for Ethernet of 10 to 25 Gbit/s.
 LinkCost TcpTransport::cost(bool within_host) const {
-    if (within_host) return {.alpha_us = 3.0, .message_us = 4.0, .send_us_per_byte = 1.2e-4, .recv_us_per_byte = 1.2e-4};
-    return {.alpha_us = 12.0, .message_us = 4.0, .send_us_per_byte = 1.2e-4, .recv_us_per_byte = 4e-4};
+    LinkCost cost{.alpha_us = 3.0,
+                  .message_us = 4.0,
+                  .send_us_per_byte = 1.2e-4,
+                  .recv_us_per_byte = 1.2e-4,
+                  .slice_bytes = 96 << 10};  // four of 128 KiB and more stall in the sockets' buffers: half as fast
+    if (!within_host) cost.alpha_us = 12.0, cost.recv_us_per_byte = 4e-4;
+    return cost;
 }
 
 bool TcpTransport::connected(int peer, int lane) const {
