@@ -168,9 +168,10 @@ private:
             message.readers = std::make_shared<int>(static_cast<int>(s.sinks.size()));
             stage.push_back(message.readers);
         } else {
-            const Region& shown = s.dest.exists() ? s.dest : s.local;
+            // A rank's own operand is shown where it is, whether or not it is also put somewhere.
+            const Region& shown = s.sources.empty() || !s.dest.exists() ? s.local : s.dest;
             message.at = at(c, shown) + begin;
-            message.raw = !s.dest.exists() && s.local.buffer == Buffer::send;
+            message.raw = shown.buffer == Buffer::send;
         }
         for (int to : s.sinks) link(lane, c.rank, to).messages.push_back(message);
         if (++c.slice == slices(c)) enter(c, c.step + 1);
