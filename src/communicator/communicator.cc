@@ -22,7 +22,13 @@ constexpr std::chrono::milliseconds kAwaitCause{1000}, kAwaitInquiry{2000};
 }  // namespace
 
 Communicator::Communicator(int rank, int size, Settings settings)
-    : rank_(rank), size_(size), settings_(std::move(settings)), presence_(size), sends_(size), recvs_(size) {}
+    : rank_(rank),
+      size_(size),
+      settings_(std::move(settings)),
+      no_memory_(failure(ringSystemError, "rank {}: out of memory in an operation", rank)),
+      presence_(size),
+      sends_(size),
+      recvs_(size) {}
 
 Status Communicator::meet(const ringUniqueId& id) {
     const Deadline deadline = Deadline::after(std::chrono::milliseconds(settings_.init_timeout_ms));
@@ -209,11 +215,15 @@ Status Communicator::execute(std::span<const Operation> operations) noexcept {
     if (!health_.good()) return health_.first();
     Status status;
     try {
-        status = carry_out(operations);
-    } catch (const std::bad_alloc&) {
-        status = failure(ringSystemError, "rank {}: out of memory in an operation", rank_);
-    } catch (const std::exception& problem) {
-        status = failure(ringInternalError, "rank {}: {}", rank_, problem.what());
+        try {
+            status = carry_out(operations);
+        } catch (const std::bad_alloc&) {
+            throw;
+        } catch (const std::exception& problem) {
+            status = failure(ringInternalError, "rank {}: {}", rank_, problem.what());
+        }
+    } catch (...) {
+        status = no_memory_;  // written beforehand: there may be none left even for a sentence
     }
     if (status.ok()) return status;
     try {

@@ -103,6 +103,7 @@ private:
     Settings settings_;
     const pid_t pid_ = process_id();
     Health health_;
+    const Status no_memory_;
     Presence presence_;
     Doorbell bell_;
     std::atomic<bool> made_{false};

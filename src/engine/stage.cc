@@ -3,6 +3,8 @@
 namespace ringccl {
 namespace {
 
+constexpr size_t kLooksPerRound = 16;
+
 // Drops what lies before `front` once that is most of the vector.
 template <class T>
 void compact(std::vector<T>& queue, size_t& front) {
@@ -20,6 +22,11 @@ void compact(std::vector<T>& queue, size_t& front) {
 std::byte* Stage::allocate(size_t bytes) {
     const size_t need = (bytes + kAlign - 1) / kAlign * kAlign;
     if (need > capacity_) return nullptr;
+    // Now and then it is seen whether all has been taken, so that small messages meet the same few pages again and again.
+    if (head_ >= next_look_) {
+        start_over_if_empty();
+        next_look_ = head_ + capacity_ / kLooksPerRound;
+    }
     for (int attempt = 0; attempt < 2; ++attempt) {
         size_t begin = head_;
         const size_t at = begin % capacity_;
@@ -28,10 +35,14 @@ std::byte* Stage::allocate(size_t bytes) {
             pending_end_ = begin + need;
             return base_ + begin % capacity_;
         }
-        reclaim();
-        if (leases_.empty()) head_ = tail_ = 0;
+        start_over_if_empty();
     }
     return nullptr;
+}
+
+void Stage::start_over_if_empty() {
+    reclaim();
+    if (leases_.empty()) head_ = tail_ = next_look_ = 0;
 }
 
 void Stage::commit(std::span<SendLink* const> sinks) {

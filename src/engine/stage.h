@@ -37,6 +37,7 @@ private:
         size_t end;      // of its bytes, counted from the beginning of time
         size_t waiters;  // how many of waiters_
     };
+    void start_over_if_empty();
     void reclaim();
 
     const SharedBlock* block_ = nullptr;
@@ -44,6 +45,7 @@ private:
     size_t capacity_ = 0;
     size_t head_ = 0, tail_ = 0;  // bytes ever placed and ever freed; the difference is in use
     size_t pending_end_ = 0;      // of the allocation that is not committed yet
+    size_t next_look_ = 0;        // the head at which it is seen whether all has been taken
 
     // Queues as vectors with a moving front: they reach their size once and then allocate nothing.
     std::vector<Lease> leases_;

@@ -2,7 +2,7 @@
 // of Thakur, Rabenseifner and Gropp (Int. J. High Perform. Comput. Appl. 19(1), 2005). To that we add what a CPU does for each
 // further message of a step (the overhead o of LogP: Culler et al., PPoPP 1993), that the ranks of a host share its network,
 // and that ranks which share a CPU wait for each other's work and are switched to once per dependent step. A model is for
-// ranking, not for prediction. Its constants are a table (Capabilities of the transports), not measured at init: a plan that
+// ranking, not for prediction. Its constants are a table (cost() of each transport), not measured at init: a plan that
 // changes from run to run changes the order of sums, and with it the last bits of every result.
 #include <algorithm>
 #include <bit>

@@ -1,10 +1,10 @@
 // The stage: slices keep their place until every link they were offered to has taken them, and places are used again in order.
+#include "engine/stage.h"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <random>
-
-#include "engine/stage.h"
 
 namespace ringccl {
 namespace {
@@ -77,6 +77,20 @@ TEST_F(StageTest, ASliceIsInOnePiece) {
 }
 
 // Random sizes and takers: what is handed out never overlaps what somebody may still read, and everything fits in the end.
+// Fewer pages and cache lines for small messages.
+TEST_F(StageTest, StartsOverWhenAllHasBeenTaken) {
+    std::ptrdiff_t farthest = 0;
+    for (int i = 0; i < 1000; ++i) {
+        std::byte* at = place(100, {&a_});
+        ASSERT_NE(at, nullptr);
+        farthest = std::max(farthest, at - (block_->data() + kBytes));
+        a_.take(1);
+    }
+    EXPECT_LE(farthest, static_cast<std::ptrdiff_t>(kBytes / 8));
+    // And is as large as before for peers that take their time.
+    for (size_t i = 0; i < kBytes / 128 - 2; ++i) ASSERT_NE(place(100, {&a_}), nullptr) << i;
+}
+
 TEST_F(StageTest, NeverHandsOutWhatIsStillRead) {
     std::mt19937 random(7);
     struct Held {
