@@ -1,5 +1,5 @@
-// The fingerprints of the last collectives, many more than the flight recorder keeps: what a rank is asked for when another one
-// has been waiting in a collective that most of them left behind long ago.
+// The fingerprints of past collectives, many more than the flight recorder keeps: what a rank is asked for when another one has
+// been waiting in a collective that most of them left behind long ago.
 #pragma once
 
 #include <atomic>
@@ -13,51 +13,73 @@
 
 namespace ringccl {
 
-// One thread writes, any may read.
+// One thread writes, any may read. Equal calls in a row are one entry.
 class PrintHistory {
 public:
-    // How far ranks run ahead of one that stands still is bounded by what sockets hold, megabytes of the smallest messages,
-    // and by the time until it says that it waits (kFirstNotice, src/engine/engine.cc) at some microseconds per operation.
-    static constexpr uint64_t kRemembered = 1 << 15;
+    // How far ranks run ahead of one that stands still is bounded by what sockets hold, some megabytes: with 64 bytes and more
+    // per call, that is no more calls than this, however they differ.
+    static constexpr uint64_t kRuns = 1 << 16;
 
-    PrintHistory() : words_(static_cast<uint64_t*>(std::calloc(2 * kRemembered, sizeof(uint64_t)))) {
+    PrintHistory() : words_(static_cast<uint64_t*>(std::calloc(kRuns * kWords, sizeof(uint64_t)))) {
         if (words_ == nullptr) throw std::bad_alloc();
     }
 
     // Sequence numbers come in order. A number below `begun` may be asked for, so `begun` is to be raised afterwards.
     void keep(const Fingerprint& print) {
-        put(print.sequence, 0, print.count);
-        put(print.sequence, 1,
-            static_cast<uint64_t>(print.kind) | uint64_t{print.type} << 8 | static_cast<uint64_t>(print.op) << 16 |
-                uint64_t{static_cast<uint32_t>(print.root)} << 32);
+        const uint64_t packed = pack(print), runs = runs_.load(std::memory_order_relaxed);
+        if (runs != 0 && last_what_ == packed && last_count_ == print.count) return;
+        last_what_ = packed, last_count_ = print.count;
+        put(runs, first, print.sequence);
+        put(runs, count, print.count);
+        put(runs, what, packed);
+        runs_.store(runs + 1, std::memory_order_release);
     }
 
-    // nullopt: not begun, or forgotten. While one is read the writer may come to reuse its place; as stores release and loads
-    // acquire, who reads a word of the later one also sees how far `begun` was by then.
+    // nullopt: not begun, or forgotten. While an entry is read the writer may come to reuse its place; as stores release and
+    // loads acquire, who reads a word of the later one also sees how many there were by then.
     std::optional<Fingerprint> find(uint64_t sequence, const std::atomic<uint64_t>& begun) const {
         if (sequence >= begun.load(std::memory_order_acquire)) return std::nullopt;
-        const uint64_t count = get(sequence, 0), what = get(sequence, 1);
-        if (begun.load(std::memory_order_acquire) - sequence >= kRemembered) return std::nullopt;
+        const uint64_t runs = runs_.load(std::memory_order_acquire);
+        uint64_t low = runs < kRuns ? 0 : runs - kRuns + 1, high = runs;  // the last that begins at or before `sequence`
+        const uint64_t oldest = low;
+        while (low < high) {
+            const uint64_t middle = low + (high - low) / 2;
+            if (get(middle, first) <= sequence)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low == oldest) return std::nullopt;
+        const uint64_t found = low - 1, its_count = get(found, count), its_what = get(found, what);
+        if (runs_.load(std::memory_order_acquire) - oldest >= kRuns) return std::nullopt;
         return Fingerprint{sequence,
-                           count,
-                           static_cast<Kind>(what & 0xff),
-                           static_cast<uint8_t>(what >> 8),
-                           static_cast<Op>(what >> 16 & 0xff),
+                           its_count,
+                           static_cast<Kind>(its_what & 0xff),
+                           static_cast<uint8_t>(its_what >> 8),
+                           static_cast<Op>(its_what >> 16 & 0xff),
                            0,
-                           static_cast<int32_t>(static_cast<uint32_t>(what >> 32))};
+                           static_cast<int32_t>(static_cast<uint32_t>(its_what >> 32))};
     }
 
 private:
+    enum Word { first, count, what, kWords };
     struct Free {
         void operator()(void* at) const { std::free(at); }
     };
-    std::atomic_ref<uint64_t> word(uint64_t sequence, int which) const {
-        return std::atomic_ref(words_[sequence % kRemembered * 2 + which]);
-    }
-    void put(uint64_t sequence, int which, uint64_t value) { word(sequence, which).store(value, std::memory_order_release); }
-    uint64_t get(uint64_t sequence, int which) const { return word(sequence, which).load(std::memory_order_acquire); }
 
-    std::unique_ptr<uint64_t[], Free> words_;  // count and all the rest, by turns; pages that nobody has needed cost nothing
+    static uint64_t pack(const Fingerprint& print) {
+        return static_cast<uint64_t>(print.kind) | uint64_t{print.type} << 8 | static_cast<uint64_t>(print.op) << 16 |
+               uint64_t{static_cast<uint32_t>(print.root)} << 32;
+    }
+    std::atomic_ref<uint64_t> word(uint64_t run, Word which) const {
+        return std::atomic_ref(words_[run % kRuns * kWords + which]);
+    }
+    void put(uint64_t run, Word which, uint64_t value) { word(run, which).store(value, std::memory_order_release); }
+    uint64_t get(uint64_t run, Word which) const { return word(run, which).load(std::memory_order_acquire); }
+
+    std::unique_ptr<uint64_t[], Free> words_;  // pages that nobody has needed cost nothing
+    std::atomic<uint64_t> runs_{0};
+    uint64_t last_what_ = 0, last_count_ = 0;  // the writer's own copy
 };
 
 }  // namespace ringccl

@@ -88,11 +88,48 @@ TEST(FlightRecorder, FindsCollectivesByNumber) {
         ASSERT_TRUE(print) << "others may be that far behind";
         EXPECT_EQ(*print, collective(number, Kind::broadcast, 10 * number).print);
     }
-    for (uint64_t i = 300; i < PrintHistory::kRemembered + 300; ++i) recorder.begin(collective(i, Kind::broadcast, 10 * i));
+}
+
+// Calls that all differ are forgotten one by one; equal ones in a row count once, however many they are.
+TEST(FlightRecorder, RemembersPrintsForLong) {
+    FlightRecorder recorder(header());
+    const uint64_t last = PrintHistory::kRuns + 300;
+    for (uint64_t i = 0; i < last; ++i) recorder.begin(collective(i, Kind::broadcast, 10 * i), "tree");
     EXPECT_FALSE(recorder.print_of(299)) << "long forgotten";
     EXPECT_FALSE(recorder.print_of(300)) << "its place may be written to at any moment";
-    ASSERT_TRUE(recorder.print_of(301));
-    EXPECT_EQ(recorder.print_of(301)->count, 3010u);
+    for (uint64_t number : {uint64_t{301}, uint64_t{40000}, last - 1}) {
+        const auto print = recorder.print_of(number);
+        ASSERT_TRUE(print) << number;
+        EXPECT_EQ(*print, collective(number, Kind::broadcast, 10 * number).print);
+    }
+    for (uint64_t i = last; i < 3 * last; ++i) recorder.begin(collective(i, Kind::barrier, 0), "star");
+    for (uint64_t number : {uint64_t{310}, last - 1, last, 2 * last, 3 * last - 1}) {
+        const auto print = recorder.print_of(number);
+        ASSERT_TRUE(print) << number;
+        EXPECT_EQ(print->sequence, number);
+        EXPECT_EQ(print->kind, number < last ? Kind::broadcast : Kind::barrier);
+    }
+    EXPECT_FALSE(recorder.print_of(3 * last));
+}
+
+// Whoever asks while the writer goes on gets the right answer or none.
+TEST(FlightRecorder, PrintsAreReadWhileTheyAreWritten) {
+    FlightRecorder recorder(header());
+    std::atomic<bool> done{false};
+    std::thread writer([&] {
+        for (uint64_t i = 0; i < 3 * PrintHistory::kRuns; ++i) recorder.begin(collective(i, Kind::broadcast, 10 * i), "tree");
+        done = true;
+    });
+    int found = 0;
+    for (uint64_t round = 0; !done || round < 1000; ++round) {
+        const uint64_t begun = recorder.begun(), number = begun - std::min(begun, round * 7919 % (PrintHistory::kRuns + 100));
+        if (const auto print = recorder.print_of(number)) {
+            ++found;
+            ASSERT_EQ(*print, collective(number, Kind::broadcast, 10 * number).print);
+        }
+    }
+    writer.join();
+    EXPECT_GT(found, 0);
 }
 
 TEST(FlightRecorder, DumpSaysEverything) {
