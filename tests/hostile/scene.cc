@@ -87,7 +87,13 @@ bool Scene::possible() const {
     switch (fault) {
         case Fault::corrupt_header:
         case Fault::corrupt_payload:
-            return tcp;
+            // In some call the rank must send a frame, whichever rank it is and whatever the plan.
+            return tcp && std::any_of(calls.begin(), calls.end(), [](const Call& call) {
+                       const Kind kind = call.c.kind;
+                       return call.form == Form::collective &&
+                              (kind == Kind::all_reduce || kind == Kind::scatter_reduce || kind == Kind::all_gather ||
+                               kind == Kind::all_to_all || kind == Kind::barrier);
+                   });
         case Fault::skip:
             return here.numbered() && next.numbered() && differ(here, next);
         case Fault::extra:
