@@ -25,7 +25,7 @@
 namespace ringccl {
 
 // Slices that a link holds without the receiver doing anything: what makes the windows of plan/plan.h safe.
-constexpr int kLinkDepth = 8;
+constexpr int kLinkDepth = 32;
 
 struct Capabilities {
     bool shows_memory = false;  // the receiver reads the sender's memory; else bytes are delivered into its landing buffer
@@ -37,6 +37,7 @@ struct Source {
     const std::byte* data = nullptr;
     size_t bytes = 0;
     const SharedBlock* block = nullptr;
+    bool fetch = false;  // one receiver will copy it as it is: a dearer way of reading pays if it saves the copy to the stage
 };
 
 // A slice that has arrived. If print or bytes are not what was posted, data may be null and must not be read.

@@ -122,16 +122,16 @@ constexpr auto kKnobs = std::to_array<Knob>({
          "the CPUs, else 200."},
     {.name = "RINGCCL_CMA",
      .number = &Settings::cma,
-     .fallback = "0",
+     .fallback = "1",
      .least = 0,
      .most = 1,
      .help =
-         "Whether the memory of a peer process may be read by process_vm_readv (cross-memory attach), if a probe shows that "
-         "the kernel permits it. That saves a copy through shared memory, but the kernel pins every page that it reads, which "
-         "has cost more wherever the data was fresh."},
+         "Whether ordinary memory of a peer process may be read by process_vm_readv (cross-memory attach), if a probe shows "
+         "that the kernel permits it. Used for what one peer only copies, where it saves a copy through shared memory; a "
+         "process permits it by PR_SET_PTRACER_ANY. 0: all goes through shared memory."},
     {.name = "RINGCCL_CMA_MIN_BYTES",
      .number = &Settings::cma_min_bytes,
-     .fallback = "16384",
+     .fallback = "32K",
      .least = 0,
      .most = 64 * kMiB,
      .bytes = true,

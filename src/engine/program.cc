@@ -48,7 +48,8 @@ Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& sh
     program->algorithm_ = plan.algorithm;
     program->arithmetic_ = arithmetic_of(shape, world.size);
     const bool pair = shape.kind == Kind::send || shape.kind == Kind::recv;
-    const bool stream = result_bytes(plan, program->arithmetic_.element) >= sizes.stream_from;
+    const size_t element = program->arithmetic_.element;
+    const bool stream = result_bytes(plan, element) >= sizes.stream_from;
 
     for (const Channel& channel : plan.channels) {
         const int lane = pair ? kPeerLane : (channel.lane + lane_shift) % kPeerLane;
@@ -79,6 +80,10 @@ Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& sh
                 if (source < world.rank) ++bound.local_place;
             }
             bound.stream = stream && step.sinks.empty();
+            // Not what a sum has just left in the caches: that is copied to the stage faster than the kernel pins pages. Nor
+            // what goes past them, which the kernel's copy does not.
+            const bool large = stream || step.count >= sizes.stream_from / element;
+            bound.fetch = shape.op == Op::none && step.sinks.size() == 1 && !large;
             bound.inline_bytes = step.sinks.empty() ? 0 : SIZE_MAX;
             for (int sink : step.sinks) {
                 SendLink* link = &wiring.sender(sink, lane);
@@ -89,8 +94,8 @@ Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& sh
                 bound.holds.push_back(static_cast<size_t>(known - sinks.begin()));
                 if (known == sinks.end()) sinks.push_back({sink, link});
             }
-            bound.slice = slice_elements(step.count, program->arithmetic_.element, sizes.slice, sizes.stage, plan.burst);
-            const size_t largest = std::min(bound.slice, bound.count) * program->arithmetic_.element;
+            bound.slice = slice_elements(step.count, element, sizes.slice, sizes.stage, plan.burst);
+            const size_t largest = std::min(bound.slice, bound.count) * element;
             program->shows_memory_ |= !bound.sinks.empty() && largest > bound.inline_bytes;
             steps.push_back(std::move(bound));
         }

@@ -193,7 +193,7 @@ bool Runner::carry_out(Span span) {
         offer({out, bytes, nullptr}, false);
         return keep();
     }
-    const Source standing{home, bytes, region.exists() ? block_of(region) : nullptr};
+    const Source standing{home, bytes, region.exists() ? block_of(region) : nullptr, s.fetch};
     if (home != nullptr && !s.stage &&
         std::all_of(s.sinks.begin(), s.sinks.end(), [&](SendLink* sink) { return sink->takes(standing); })) {
         if (!publishes && !combine(home, span)) return false;

@@ -49,6 +49,7 @@ struct BoundStep {
     std::vector<size_t> holds;  // for each sink, its place in Runner::holds_
     size_t inline_bytes = 0;    // the largest slice that every sink's link copies
     bool stream = false;        // the result bypasses the caches
+    bool fetch = false;         // what is offered goes to one peer, which copies it as it is and not past the caches
     size_t local_place = 0;     // of the local operand among the operands, in rank order
     size_t count = 0;           // elements
     size_t slice = 1;           // elements

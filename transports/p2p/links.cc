@@ -20,7 +20,7 @@ P2pSendLink::P2pSendLink(P2pTransport& transport, Peer& peer, int lane)
 bool P2pSendLink::takes(const Source& source) const {
     if (peer_.same_process || source.bytes <= kInlineBytes) return true;
     if (source.block != nullptr && transport_.show(peer_, *source.block)) return true;
-    return peer_fetches_ && source.bytes >= transport_.fetch_min_bytes();
+    return source.fetch && peer_fetches_ && source.bytes >= transport_.fetch_min_bytes();
 }
 
 bool P2pSendLink::ready() {
