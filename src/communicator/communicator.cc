@@ -28,7 +28,8 @@ Communicator::Communicator(int rank, int size, Settings settings)
       no_memory_(failure(ringSystemError, "rank {}: out of memory in an operation", rank)),
       presence_(size),
       sends_(size),
-      recvs_(size) {}
+      recvs_(size),
+      work_(health_, [this](std::span<const Operation> operations) { return execute(operations); }) {}
 
 Status Communicator::meet(const ringUniqueId& id) {
     const Deadline deadline = Deadline::after(std::chrono::milliseconds(settings_.init_timeout_ms));
@@ -70,17 +71,12 @@ Status Communicator::meet(const ringUniqueId& id) {
 }
 
 Communicator::~Communicator() {
-    {
-        std::lock_guard lock(mutex_);
-        closing_ = true;
-        changed_.notify_all();
-    }
-    // A forked child has the object but not the thread, and no lifeline.
+    // A forked child has the object but not the threads, and no lifeline.
     if (!in_own_process()) {
-        if (worker_.joinable()) worker_.detach();
+        work_.leave();
         return;
     }
-    if (worker_.joinable()) worker_.join();
+    work_.close();
     if (fabric_ != nullptr) fabric_->untie();
     if (scribe_.joinable()) scribe_.join();
 }
@@ -291,89 +287,20 @@ void Communicator::leave_record_aside() {
     scribe_ = std::thread([this] { leave_record(); });
 }
 
-// ---- whose turn it is ----
-
 Status Communicator::run(std::span<const Operation> operations) {
     RINGCCL_TRY(usable());
-    std::unique_lock lock(mutex_);
-    if (!busy_ && queue_.empty()) {
-        // The caller waits anyway, so it does the work itself: no hand-over, no other thread.
-        busy_ = true;
-        lock.unlock();
-        Status status = execute(operations);
-        lock.lock();
-        busy_ = false;
-        if (!queue_.empty() || waiting_ != 0) changed_.notify_all();
-        return status;
-    }
-    // Work queued earlier comes first.
-    Status outcome;
-    bool done = false;
-    push({{operations.begin(), operations.end()}, {}, &outcome, &done});
-    changed_.wait(lock, [&] { return done; });
-    return outcome;
+    return work_.run(operations);
 }
 
 Status Communicator::enqueue(std::span<const Operation> operations, const std::vector<std::shared_ptr<Stream>>& streams) {
     RINGCCL_TRY(usable());
-    std::lock_guard lock(mutex_);
-    Batch batch;
-    batch.operations.assign(operations.begin(), operations.end());
-    // Tickets of several streams are taken together, or two batches could each hold the turn that the other waits for.
-    static std::mutex together;
-    std::unique_lock all(together, std::defer_lock);
-    if (streams.size() > 1) all.lock();
-    for (const auto& stream : streams) batch.turns.emplace_back(stream, stream->take_ticket());
-    push(std::move(batch));
+    work_.enqueue(operations, streams);
     return {};
 }
 
-// With the lock held.
-void Communicator::push(Batch batch) {
-    queue_.push_back(std::move(batch));
-    if (!worker_.joinable()) {
-        const SignalsBlocked blocked;
-        worker_ = std::thread([this] { work(); });
-    }
-    changed_.notify_all();
-}
-
-// The worker: carries out queued batches in order until the communicator goes away.
-void Communicator::work() {
-    ::pthread_setname_np(::pthread_self(), "ringccl-worker");
-    std::unique_lock lock(mutex_);
-    for (;;) {
-        changed_.wait(lock, [&] { return (closing_ && queue_.empty()) || (!busy_ && !queue_.empty()); });
-        if (queue_.empty()) return;
-        Batch batch = std::move(queue_.front());
-        queue_.pop_front();
-        busy_ = true;
-        lock.unlock();
-        Status status = await_turns(batch);
-        if (status.ok()) status = execute(batch.operations);
-        for (auto& [stream, ticket] : batch.turns) stream->pass_turn(ticket, status);
-        lock.lock();
-        if (batch.outcome != nullptr) {
-            *batch.outcome = status;
-            *batch.done = true;
-        }
-        busy_ = false;
-        changed_.notify_all();
-    }
-}
-
-// Waits until every stream has come to this batch, or the communicator has failed.
-Status Communicator::await_turns(const Batch& batch) {
-    for (const auto& [stream, ticket] : batch.turns) stream->await_turn(ticket, health_.stop());
-    return health_.good() ? Status{} : health_.first();
-}
-
 Status Communicator::finalize() {
-    std::unique_lock lock(mutex_);
     if (finalized_.exchange(true)) return failure(ringInvalidUsage, "rank {}: finalized twice", rank_);
-    ++waiting_;
-    changed_.wait(lock, [&] { return !busy_ && queue_.empty(); });
-    --waiting_;
+    work_.drain();
     return health_.good() ? Status{} : health_.first();
 }
 
@@ -393,26 +320,29 @@ void Communicator::abort() {
 ringResult_t Communicator::async_error() {
     if (!health_.good()) return health_.first().code();
     if (!made()) return ringInProgress;
-    std::lock_guard lock(mutex_);
-    return busy_ || !queue_.empty() ? ringInProgress : ringSuccess;
+    return work_.busy() ? ringInProgress : ringSuccess;
 }
 
 ringCommStats_t Communicator::stats() {
     std::lock_guard lock(mutex_);
-    if (busy_ || !made()) return stats_;
-    stats_ = {};
-    stats_.size = sizeof stats_;
-    stats_.operations = completed_.load(std::memory_order_relaxed);
-    stats_.sleeps = engine_->sleeps();
+    if (made()) work_.if_idle([&] { stats_ = count(); });
+    return stats_;
+}
+
+ringCommStats_t Communicator::count() const {
+    ringCommStats_t stats{};
+    stats.size = sizeof stats;
+    stats.operations = completed_.load(std::memory_order_relaxed);
+    stats.sleeps = engine_->sleeps();
     for (const Transport* transport : fabric_->transports()) {
         const Transport::Counters counters = transport->counters();
-        stats_.bytesSent += counters.bytes_sent;
-        stats_.bytesReceived += counters.bytes_received;
-        stats_.messagesSent += counters.messages_sent;
-        stats_.payloadSent += counters.payload_sent;
-        stats_.strangers += counters.strangers;
+        stats.bytesSent += counters.bytes_sent;
+        stats.bytesReceived += counters.bytes_received;
+        stats.messagesSent += counters.messages_sent;
+        stats.payloadSent += counters.payload_sent;
+        stats.strangers += counters.strangers;
     }
-    return stats_;
+    return stats;
 }
 
 }  // namespace ringccl

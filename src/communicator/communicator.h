@@ -2,8 +2,6 @@
 // thread if the caller waits anyway, else on the communicator's worker.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -16,6 +14,7 @@
 #include "communicator/programs.h"
 #include "communicator/stream.h"
 #include "communicator/tables.h"
+#include "communicator/work_queue.h"
 #include "device/memory_table.h"
 #include "engine/engine.h"
 #include "engine/health.h"
@@ -73,13 +72,6 @@ public:
     }
 
 private:
-    struct Batch {
-        std::vector<Operation> operations;
-        std::vector<std::pair<std::shared_ptr<Stream>, uint64_t>> turns;
-        Status* outcome = nullptr;  // of a caller that waits
-        bool* done = nullptr;
-    };
-
     // ---- the monitor's thread ----
     void doomed(const Status& verdict) override;
     void left(int rank) override;
@@ -94,10 +86,8 @@ private:
     void leave_record_aside();
     void number(Operation& operation);
     void bind(Task& task);
-    void push(Batch batch);
-    void work();
-    Status await_turns(const Batch& batch);
     Status usable() const;
+    ringCommStats_t count() const;
 
     const int rank_, size_;
     Settings settings_;
@@ -122,16 +112,10 @@ private:
     std::vector<uint64_t> sends_, recvs_;  // per peer
     std::atomic<uint64_t> completed_{0};
 
-    // Whose turn it is to run the engine.
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<Batch> queue_;
-    bool busy_ = false;
-    bool closing_ = false;
-    int waiting_ = 0;  // threads in finalize()
-    std::thread worker_;
+    std::mutex mutex_;    // what makes a communicator and what ends it see each other
     std::thread scribe_;  // whoever records the first failure may start it
     std::atomic<bool> finalized_{false};
+    WorkQueue work_;
     ringCommStats_t stats_{};  // as of the last time that nobody was running
 
     UserOps ops_;

@@ -60,7 +60,7 @@ void Engine::start(Task& task) {
     task.left = runners.size();
     // Channels of one task on one lane share the lane's scratch: a piece each.
     size_t needed[kLanes] = {}, used[kLanes] = {};
-    for (Runner& runner : runners) needed[runner.lane()] += runner.scratch_bytes(task.program->arithmetic());
+    for (Runner& runner : runners) needed[runner.lane()] += runner.scratch_bytes();
     std::byte* memory[kLanes] = {};
     for (int lane = 0; lane < kLanes; ++lane)
         if (needed[lane] != 0) memory[lane] = scratch(lane, needed[lane]);
@@ -68,9 +68,8 @@ void Engine::start(Task& task) {
     if (trace_) begun_[index] = Timeline::now();
     for (Runner& runner : runners) {
         const int lane = runner.lane();
-        runner.start(task.binding, task.program->arithmetic(), stages_[lane], memory[lane] + used[lane],
-                     trace_ ? &*trace_ : nullptr);
-        used[lane] += runner.scratch_bytes(task.program->arithmetic());
+        runner.start(task.binding, stages_[lane], memory[lane] + used[lane], trace_ ? &*trace_ : nullptr);
+        used[lane] += runner.scratch_bytes();
         active_.push_back({&runner, index});
     }
 }

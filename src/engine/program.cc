@@ -99,7 +99,7 @@ Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& sh
             program->shows_memory_ |= !bound.sinks.empty() && largest > bound.inline_bytes;
             steps.push_back(std::move(bound));
         }
-        program->runners_.emplace_back(std::move(steps), std::move(sinks), lane);
+        program->runners_.emplace_back(std::move(steps), std::move(sinks), lane, program->arithmetic_);
         // Point-to-point calls to different peers, or in different directions, do not wait for each other.
         const uint64_t claim = pair
                                    ? (uint64_t{1} << 40) + static_cast<uint64_t>(peers.front()) * 2 + (shape.kind == Kind::recv)

@@ -50,7 +50,6 @@ public:
     std::vector<Runner>& runners() { return runners_; }
     // What the program has to itself while it runs: lanes for a collective, one direction to one peer for point to point.
     const std::vector<uint64_t>& claims() const { return claims_; }
-    const Arithmetic& arithmetic() const { return arithmetic_; }
     const char* algorithm() const { return algorithm_; }
     // Whether peers are shown memory, so that it matters which block a buffer lies in; not if all fits inside messages.
     bool shows_memory() const { return shows_memory_; }

@@ -12,7 +12,8 @@ constexpr size_t kPiece = 16 << 10;  // bytes: half of a small first-level cache
 
 }  // namespace
 
-Runner::Runner(std::vector<BoundStep> steps, std::vector<Sink> sinks, int lane) : steps_(std::move(steps)), lane_(lane) {
+Runner::Runner(std::vector<BoundStep> steps, std::vector<Sink> sinks, int lane, const Arithmetic& arithmetic)
+    : steps_(std::move(steps)), lane_(lane), arithmetic_(&arithmetic), largest_slice_(largest_slice()) {
     for (const Sink& sink : sinks) holds_.push_back({sink.rank, sink.link, 0});
     views_.resize(std::max<size_t>(1, most_sources()));
     operands_.resize(most_sources() + 1);
@@ -20,6 +21,8 @@ Runner::Runner(std::vector<BoundStep> steps, std::vector<Sink> sinks, int lane) 
         const size_t window = step.slice * kWindowSlices;
         step.windows = std::max<size_t>(1, (step.count + window - 1) / window);
     }
+    // One slice for a scaled or forwarded value, then a landing for every source and slice of a window.
+    scratch_bytes_ = needs_scratch() ? (1 + most_sources() * kWindowSlices) * largest_slice_ : 0;
 }
 
 size_t Runner::most_sources() const {
@@ -28,29 +31,25 @@ size_t Runner::most_sources() const {
     return most;
 }
 
-size_t Runner::largest_slice(size_t element) const {
+size_t Runner::largest_slice() const {
     size_t most = 0;
-    for (const BoundStep& step : steps_) most = std::max(most, std::min(step.slice, std::max<size_t>(step.count, 1)) * element);
-    return (most + Stage::kAlign - 1) / Stage::kAlign * Stage::kAlign;
+    for (const BoundStep& step : steps_) most = std::max(most, std::min(step.slice, std::max<size_t>(step.count, 1)));
+    return (most * arithmetic_->element + Stage::kAlign - 1) / Stage::kAlign * Stage::kAlign;
 }
 
-// One slice for a scaled or forwarded value, then a landing for every source and slice of a window; nothing where every step
-// puts what it takes straight into the caller's buffer or offers what stands there unchanged.
-size_t Runner::scratch_bytes(const Arithmetic& arithmetic) const {
-    const bool direct = arithmetic.scale == nullptr && std::all_of(steps_.begin(), steps_.end(), [](const BoundStep& s) {
-                            return !s.reduce && (s.sources.empty() ? s.local.buffer != Buffer::none : s.dest.exists());
-                        });
-    return direct ? 0 : (1 + most_sources() * kWindowSlices) * largest_slice(arithmetic.element);
+// Not where every step puts what it takes straight into the caller's buffer or offers what stands there unchanged.
+bool Runner::needs_scratch() const {
+    return arithmetic_->scale != nullptr || std::any_of(steps_.begin(), steps_.end(), [](const BoundStep& s) {
+               return s.reduce || (s.sources.empty() ? s.local.buffer == Buffer::none : !s.dest.exists());
+           });
 }
 
-void Runner::start(const Binding& binding, const Arithmetic& arithmetic, Stage& stage, std::byte* scratch, SliceTrace* trace) {
+void Runner::start(const Binding& binding, Stage& stage, std::byte* scratch, SliceTrace* trace) {
     binding_ = &binding;
-    arithmetic_ = &arithmetic;
     stage_ = &stage;
     scratch_ = scratch;
     trace_ = trace;
     if (trace_ != nullptr) slice_since_ = Timeline::now();
-    largest_slice_ = largest_slice(arithmetic.element);
     for (Hold& hold : holds_) hold.until = 0;
     status_ = {};
     running_ = true;

@@ -68,16 +68,13 @@ public:
         int rank;
         SendLink* link;
     };
-    Runner(std::vector<BoundStep> steps, std::vector<Sink> sinks, int lane);
+    Runner(std::vector<BoundStep> steps, std::vector<Sink> sinks, int lane, const Arithmetic& arithmetic);
 
     int lane() const { return lane_; }
-    size_t largest_slice(size_t element) const;  // bytes
-    size_t most_sources() const;
-
-    // `scratch` serves landings and scaled inputs: scratch_bytes() of it.
-    size_t scratch_bytes(const Arithmetic& arithmetic) const;
+    // What start() must be given for landings and scaled inputs.
+    size_t scratch_bytes() const { return scratch_bytes_; }
     // `trace`: null, or who is told of every slice.
-    void start(const Binding& binding, const Arithmetic& arithmetic, Stage& stage, std::byte* scratch, SliceTrace* trace);
+    void start(const Binding& binding, Stage& stage, std::byte* scratch, SliceTrace* trace);
     State advance();
     // What went wrong, after `failed`.
     const Status& status() const { return status_; }
@@ -94,6 +91,9 @@ private:
         uint64_t until;
     };
 
+    size_t most_sources() const;
+    size_t largest_slice() const;
+    bool needs_scratch() const;
     const BoundStep& step() const { return steps_[step_]; }
     size_t slices_in_window() const;
     Span slice_span(size_t slice) const;
@@ -117,18 +117,19 @@ private:
 
     std::vector<BoundStep> steps_;
     int lane_;
+    const Arithmetic* arithmetic_;
+    size_t largest_slice_;  // bytes, rounded up to Stage::kAlign
+    size_t scratch_bytes_;
     std::vector<Hold> holds_;
     std::vector<View> views_;
     std::vector<const void*> operands_;
 
     const Binding* binding_ = nullptr;
-    const Arithmetic* arithmetic_ = nullptr;
     Stage* stage_ = nullptr;
     std::byte* scratch_ = nullptr;
     SliceTrace* trace_ = nullptr;
     Timeline::Ticks slice_since_ = 0;  // when the current slice became the current one; only with a trace
 
-    size_t largest_slice_ = 0;                // bytes, rounded up to Stage::kAlign
     size_t phase_begin_ = 0, phase_end_ = 0;  // steps of the current phase
     size_t phase_windows_ = 0;
     size_t step_ = 0, window_ = 0, slice_ = 0;
