@@ -25,8 +25,9 @@ public:
     virtual bool can(Move move, Type type) const = 0;
     // Memory for one operand, aligned to a page; it lives as long as the process. In the library's own, if it was so asked.
     virtual std::byte* allocate(size_t bytes);
-    // One blocking call, out of place; reductions sum, rank 0 is the root. `count`: elements of the whole vector, which is what
-    // an all-gather and an all-to-all receive and a reduce-scatter sends, so a multiple of size() for these.
+    // One blocking call, out of place, but a broadcast's root sends from where its own copy stays, as MPI has it; reductions
+    // sum, rank 0 is the root. `count`: elements of the whole vector, which is what an all-gather and an all-to-all receive and
+    // a reduce-scatter sends, so a multiple of size() for these.
     virtual void perform(Move move, Type type, const std::byte* send, std::byte* recv, size_t count) = 0;
     // What rank 0 has there is there on all ranks.
     virtual void share(void* data, size_t bytes) = 0;

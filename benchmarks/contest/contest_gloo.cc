@@ -59,7 +59,7 @@ public:
             case Move::broadcast: {
                 gloo::BroadcastOptions call(context_);
                 if (rank_ == 0) call.setInput(in, count);
-                call.setOutput(out, count);
+                call.setOutput(rank_ == 0 ? in : out, count);
                 call.setRoot(0);
                 return gloo::broadcast(call);
             }

@@ -41,7 +41,8 @@ public:
             case Move::reduce_scatter:
                 return need(ringScatterReduce(send, recv, block, t, ringSum, comm_, nullptr));
             case Move::broadcast:
-                return need(ringBroadcast(rank_ == 0 ? send : nullptr, recv, count, t, 0, comm_, nullptr));
+                if (rank_ == 0) recv = const_cast<std::byte*>(send);
+                return need(ringBroadcast(recv, recv, count, t, 0, comm_, nullptr));
             case Move::all_to_all:
                 return need(ringAllToAll(send, recv, block, t, comm_, nullptr));
         }

@@ -9,6 +9,8 @@ namespace ringccl {
 namespace {
 
 constexpr size_t kPiece = 16 << 10;  // bytes: half of a small first-level cache
+// Bytes: a rank that takes nothing, as the root of a broadcast, is done sooner with a copy than when peers have read this much.
+constexpr size_t kEager = 1 << 10;
 
 }  // namespace
 
@@ -21,6 +23,7 @@ Runner::Runner(std::vector<BoundStep> steps, std::vector<Sink> sinks, int lane, 
         const size_t window = step.slice * kWindowSlices;
         step.windows = std::max<size_t>(1, (step.count + window - 1) / window);
     }
+    if (most_sources() == 0) eager_bytes_ = kEager;
     // One slice for a scaled or forwarded value, then a landing for every source and slice of a window.
     scratch_bytes_ = needs_scratch() ? (1 + most_sources() * kWindowSlices) * largest_slice_ : 0;
 }
@@ -193,7 +196,7 @@ bool Runner::carry_out(Span span) {
         return keep();
     }
     const Source standing{home, bytes, region.exists() ? block_of(region) : nullptr, s.fetch};
-    if (home != nullptr && !s.stage &&
+    if (home != nullptr && !s.stage && bytes > eager_bytes_ &&
         std::all_of(s.sinks.begin(), s.sinks.end(), [&](SendLink* sink) { return sink->takes(standing); })) {
         if (!publishes && !combine(home, span)) return false;
         offer(standing, true);

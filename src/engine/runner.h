@@ -120,6 +120,7 @@ private:
     const Arithmetic* arithmetic_;
     size_t largest_slice_;  // bytes, rounded up to Stage::kAlign
     size_t scratch_bytes_;
+    size_t eager_bytes_ = 0;  // what is larger need not be copied, only for its owner to go on
     std::vector<Hold> holds_;
     std::vector<View> views_;
     std::vector<const void*> operands_;
