@@ -84,13 +84,15 @@ TEST(PlanSimulator, NoticesSabotage) {
     EXPECT_THAT(broken_law(bad), testing::HasSubstr("law 1"));
 }
 
-// ---- flow: windows and slices, links that hold eight, a bounded stage ----
+// ---- flow: windows and slices, links that hold two windows or more, a bounded stage ----
+
+constexpr size_t kLeast = 8, kDeep = 32;  // slices in a link
 
 // Slices of one to three elements, so that counts up to a hundred make many windows; steps of one count are cut alike.
-Limits tight(bool stage_everything) {
+Limits tight(bool stage_everything, size_t depth = kLeast) {
     return {.slice = [](size_t count) { return 1 + count % 3; },
             .window = 4,
-            .depth = 8,
+            .depth = depth,
             .bounded_stage = true,
             .stage_everything = stage_everything};
 }
@@ -104,12 +106,16 @@ TEST_P(PlanFlow, NeverLocksUp) {
     for (int hosts : {1, 2, 4}) {
         if (size % hosts != 0) continue;
         for (size_t count : {size_t{0}, size_t{7}, size_t{59}, static_cast<size_t>(size) * 17 + 1}) {
-            for_each_scene(world_of(size, hosts), count, seed % 2 == 1, [&](const Scene& scene) {
-                for (bool stage_everything : {false, true}) {
-                    ASSERT_EQ(simulate(scene, tight(stage_everything), in_order()), "") << describe(scene);
-                    ASSERT_EQ(simulate(scene, tight(stage_everything), at_random(++seed)), "") << describe(scene);
-                }
-            });
+            for (bool in_place : {false, true}) {
+                for_each_scene(world_of(size, hosts), count, in_place, [&](const Scene& scene) {
+                    for (bool stage_everything : {false, true}) {
+                        ASSERT_EQ(simulate(scene, tight(stage_everything), in_order()), "") << describe(scene);
+                        for (size_t depth : {kLeast, kDeep})
+                            ASSERT_EQ(simulate(scene, tight(stage_everything, depth), at_random(++seed)), "")
+                                << describe(scene);
+                    }
+                });
+            }
         }
     }
 }
@@ -148,7 +154,8 @@ TEST_P(PlanHazard, ShownMemoryKeepsUntilItIsTaken) {
                     EXPECT_TRUE(survives_slow_ranks(scene)) << describe(scene);
                 }
                 for (unsigned seed = 0; seed < 5; ++seed) {
-                    ASSERT_EQ(simulate(scene, tight(false), at_random(seed)), "") << describe(scene);
+                    ASSERT_EQ(simulate(scene, tight(false, seed % 2 == 0 ? kLeast : kDeep), at_random(seed)), "")
+                        << describe(scene);
                 }
             });
         }
