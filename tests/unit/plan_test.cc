@@ -110,9 +110,8 @@ TEST_P(PlanFlow, NeverLocksUp) {
                 for_each_scene(world_of(size, hosts), count, in_place, [&](const Scene& scene) {
                     for (bool stage_everything : {false, true}) {
                         ASSERT_EQ(simulate(scene, tight(stage_everything), in_order()), "") << describe(scene);
-                        for (size_t depth : {kLeast, kDeep})
-                            ASSERT_EQ(simulate(scene, tight(stage_everything, depth), at_random(++seed)), "")
-                                << describe(scene);
+                        const size_t depth = ++seed % 3 == 0 ? kDeep : kLeast;  // in turn with either way of staging
+                        ASSERT_EQ(simulate(scene, tight(stage_everything, depth), at_random(seed)), "") << describe(scene);
                     }
                 });
             }
