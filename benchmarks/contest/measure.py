@@ -119,10 +119,9 @@ def settings(table, programs):
 
 
 def tables():
-    for ranks in (2, 4, 8):
-        yield Table("p2p", ranks)
-    for ranks in (2, 4):
-        yield Table("tcp", ranks)
+    for transport in ("p2p", "tcp"):
+        for ranks in (2, 4, 8):
+            yield Table(transport, ranks)
     for transport in ("p2p", "tcp"):
         yield Table(transport, 2, kind="bfloat16", sizes=FEWER_SIZES)
         yield Table(transport, 2, sizes=FEWER_SIZES, odd=3)
