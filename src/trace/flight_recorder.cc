@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/process.h"
+#include "trace/what.h"
 #include "trace/words.h"
 
 namespace ringccl {
@@ -16,11 +17,6 @@ constexpr auto acquire = std::memory_order_acquire;
 constexpr auto release = std::memory_order_release;
 
 constexpr int kFormat = 1;  // of the dump
-
-uint64_t pack(Kind kind, uint8_t type, Op op, int32_t place) {
-    return static_cast<uint64_t>(kind) | uint64_t{type} << 8 | static_cast<uint64_t>(op) << 16 |
-           static_cast<uint64_t>(static_cast<uint32_t>(place)) << 32;
-}
 
 std::string version() {
     return fmt::format("{}.{}.{}", RINGCCL_MAJOR, RINGCCL_MINOR, RINGCCL_PATCH);
@@ -50,7 +46,7 @@ uint64_t FlightRecorder::begin(const Operation& operation, const char* algorithm
     record.stamp.store(2 * number + 1, relaxed);
     record.sequence.store(print.sequence, release);
     record.count.store(print.count, release);
-    record.what.store(pack(kind, print.type, print.op, pair ? operation.peer : print.root), release);
+    record.what.store(What{kind, print.type, print.op, pair ? operation.peer : print.root}.packed(), release);
     record.algorithm.store(algorithm, release);
     record.end.store(0, release);
     record.waits_for.store(-1, release);
@@ -107,7 +103,7 @@ std::optional<FlightRecorder::Entry> FlightRecorder::read(uint64_t record) const
     Entry entry;
     entry.print.sequence = place.sequence.load(acquire);
     entry.print.count = place.count.load(acquire);
-    const uint64_t what = place.what.load(acquire);
+    const What what = What::of(place.what.load(acquire));
     entry.algorithm = place.algorithm.load(acquire);
     entry.begin = place.begin.load(acquire);
     entry.end = place.end.load(acquire);
@@ -115,14 +111,10 @@ std::optional<FlightRecorder::Entry> FlightRecorder::read(uint64_t record) const
     entry.result = static_cast<ringResult_t>(place.result.load(acquire));
     if (place.stamp.load(relaxed) != 2 * record + 2) return std::nullopt;
 
-    entry.called = static_cast<Kind>(what & 0xff);
-    entry.print.type = static_cast<uint8_t>(what >> 8);
-    entry.print.op = static_cast<Op>(what >> 16 & 0xff);
-    const auto where = static_cast<int32_t>(static_cast<uint32_t>(what >> 32));
-    if (entry.pair())
-        entry.peer = where;
-    else
-        entry.print.root = where;
+    entry.called = what.kind;
+    entry.print.type = what.type;
+    entry.print.op = what.op;
+    (entry.pair() ? entry.peer : entry.print.root) = what.where;
     entry.print.kind = entry.pair() ? Kind::send : entry.called;
     return entry;
 }

@@ -9,7 +9,7 @@
 #include <new>
 #include <optional>
 
-#include "base/operation.h"
+#include "trace/what.h"
 
 namespace ringccl {
 
@@ -26,7 +26,8 @@ public:
 
     // Sequence numbers come in order. A number below `begun` may be asked for, so `begun` is to be raised afterwards.
     void keep(const Fingerprint& print) {
-        const uint64_t packed = pack(print), runs = runs_.load(std::memory_order_relaxed);
+        const uint64_t packed = What{print.kind, print.type, print.op, print.root}.packed(),
+                       runs = runs_.load(std::memory_order_relaxed);
         if (runs != 0 && last_what_ == packed && last_count_ == print.count) return;
         last_what_ = packed, last_count_ = print.count;
         put(runs, first, print.sequence);
@@ -52,13 +53,8 @@ public:
         if (low == oldest) return std::nullopt;
         const uint64_t found = low - 1, its_count = get(found, count), its_what = get(found, what);
         if (runs_.load(std::memory_order_acquire) - oldest >= kRuns) return std::nullopt;
-        return Fingerprint{sequence,
-                           its_count,
-                           static_cast<Kind>(its_what & 0xff),
-                           static_cast<uint8_t>(its_what >> 8),
-                           static_cast<Op>(its_what >> 16 & 0xff),
-                           0,
-                           static_cast<int32_t>(static_cast<uint32_t>(its_what >> 32))};
+        const auto [kind, type, op, root] = What::of(its_what);
+        return Fingerprint{sequence, its_count, kind, type, op, 0, root};
     }
 
 private:
@@ -67,10 +63,6 @@ private:
         void operator()(void* at) const { std::free(at); }
     };
 
-    static uint64_t pack(const Fingerprint& print) {
-        return static_cast<uint64_t>(print.kind) | uint64_t{print.type} << 8 | static_cast<uint64_t>(print.op) << 16 |
-               uint64_t{static_cast<uint32_t>(print.root)} << 32;
-    }
     std::atomic_ref<uint64_t> word(uint64_t run, Word which) const {
         return std::atomic_ref(words_[run % kRuns * kWords + which]);
     }
