@@ -37,7 +37,8 @@ public:
     }
 
     // nullopt: not begun, or forgotten. While an entry is read the writer may come to reuse its place; as stores release and
-    // loads acquire, who reads a word of the later one also sees how many there were by then.
+    // loads acquire, who reads a word of the later one also sees how many there were by then. Places are reused in order, so
+    // a search that one of them has led astray ends at an entry that is older still, and gone as well.
     std::optional<Fingerprint> find(uint64_t sequence, const std::atomic<uint64_t>& begun) const {
         if (sequence >= begun.load(std::memory_order_acquire)) return std::nullopt;
         const uint64_t runs = runs_.load(std::memory_order_acquire);
@@ -52,7 +53,7 @@ public:
         }
         if (low == oldest) return std::nullopt;
         const uint64_t found = low - 1, its_count = get(found, count), its_what = get(found, what);
-        if (runs_.load(std::memory_order_acquire) - oldest >= kRuns) return std::nullopt;
+        if (runs_.load(std::memory_order_acquire) - found >= kRuns) return std::nullopt;
         const auto [kind, type, op, root] = What::of(its_what);
         return Fingerprint{sequence, its_count, kind, type, op, 0, root};
     }

@@ -1,6 +1,11 @@
 // Real processes: shared memory by memfd, cross-memory attach, TCP, and what auto makes of them. The threads ring has the
 // product of cases; here it is enough that every kind of step crosses every kind of link, with messages from one element to
 // many windows.
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -115,6 +120,33 @@ INSTANTIATE_TEST_SUITE_P(, Processes,
                          ::testing::Values(Place{kMemfd, 2}, Place{kMemfd, 3}, Place{kMemfd, 8}, Place{kCma, 2}, Place{kCma, 5},
                                            Place{kTcp, 2}, Place{kTcp, 3}, Place{kTcp, 8}, Place{kAuto, 4}, Place{kAuto, 16}),
                          place_name);
+
+// What one peer only copies is not copied into the stage, where the kernel permits that: such a send ends when its memory has
+// been read, and one from the stage before.
+TEST(Fetching, ReadsTheSendersMemoryWhereItStands) {
+    uint64_t word = 1, copy = 0;
+    const iovec here{&copy, sizeof copy}, there{&word, sizeof word};
+    if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != sizeof word) GTEST_SKIP() << "not permitted here";
+    ScopedEnv env;
+    kCma.apply(env);
+    void* shared = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(shared, MAP_FAILED);
+    auto* taking = new (shared) std::atomic<bool>(false);
+    run_processes({.size = 2, .transport = "p2p"}, [taking](const Member& me) {
+        std::vector<char> data(64 << 10, me.rank == 0 ? 'x' : '-');
+        if (me.rank == 0) {
+            ringResult_t sent = ringSend(data.data(), data.size(), ringInt8, 1, me.comm, nullptr);
+            if (Verdict v = worked(sent, "ringSend"); !v) return v;
+            return taking->load() ? good() : bad("the send was over before its receiver had come");
+        }
+        usleep(300 * 1000);
+        taking->store(true);
+        ringResult_t got = ringRecv(data.data(), data.size(), ringInt8, 0, me.comm, nullptr);
+        if (Verdict v = worked(got, "ringRecv"); !v) return v;
+        return data == std::vector<char>(data.size(), 'x') ? good() : bad("other bytes came than were sent");
+    });
+    munmap(shared, sizeof(std::atomic<bool>));
+}
 
 class ProcessAlgorithms : public ::testing::TestWithParam<const char*> {};
 
