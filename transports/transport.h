@@ -19,7 +19,7 @@
 #include "base/deadline.h"
 #include "base/operation.h"
 #include "base/status.h"
-#include "device/shared_block.h"
+#include "device/block.h"
 #include "plan/link_cost.h"
 
 namespace ringccl {
@@ -28,15 +28,16 @@ namespace ringccl {
 constexpr int kLinkDepth = 32;
 
 struct Capabilities {
-    bool shows_memory = false;  // the receiver reads the sender's memory; else bytes are delivered into its landing buffer
-    size_t inline_bytes = 0;    // slices up to this size are copied by offer() itself: their memory is free at once
+    size_t inline_bytes = 0;  // slices up to this size are copied by offer() itself: their memory is free at once
+    bool lands = true;        // slices may be delivered into the landing; else the receiver is always shown memory
+    bool host_only = true;    // only host memory can be offered, not that of a device
 };
 
-// Memory that is offered. `block` is the shared block that holds it, or null for ordinary memory.
+// Memory that is offered. `block` is the block that holds it, or null for ordinary memory.
 struct Source {
     const std::byte* data = nullptr;
     size_t bytes = 0;
-    const SharedBlock* block = nullptr;
+    const Block* block = nullptr;
     bool fetch = false;  // one receiver will copy it as it is: a dearer way of reading pays if it saves the copy to the stage
 };
 
@@ -120,6 +121,9 @@ public:
     // This rank fails and its caller may change or free any buffer: when this returns nobody reads what was offered any more,
     // and nobody takes what was read since for good. The links are spoilt.
     virtual void withdraw() = 0;
+
+    // Whether no peer will still come for memory that goes when this rank goes. Other memory outlives it for whoever reads it.
+    virtual bool settled() { return true; }
 
     // Bytes moved so far, headers apart from payload.
     struct Counters {

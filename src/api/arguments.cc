@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "device/cuda_module.h"
+
 namespace ringccl {
 namespace {
 
@@ -124,6 +126,10 @@ Result<Operation> check(const Call& call, const Communicator& comm) {
     RINGCCL_TRY(resolve_op(call, comm, operation));
     const Extent extent = extent_of(call, comm.rank(), comm.size());
     RINGCCL_TRY(check_buffers(call, extent, element));
+    if (call.count != 0) {
+        if (extent.send != 0) RINGCCL_TRY(comm.device().check_buffer(call.name, "send", call.send));
+        if (extent.recv != 0) RINGCCL_TRY(comm.device().check_buffer(call.name, "receive", call.recv));
+    }
     // A buffer that this rank does not use may hold anything; plans never name it.
     operation.send = extent.send != 0 ? call.send : nullptr;
     operation.recv = extent.recv != 0 ? call.recv : nullptr;
@@ -140,6 +146,23 @@ Status check_world(const char* caller, int rank, int size) {
     return {};
 }
 
+namespace {
+
+Status choose_device(const char* caller, int index, Settings& settings) {
+    RINGCCL_ASSIGN(const CudaModule* cuda, cuda_module(settings.cuda_module));
+    RINGCCL_ASSIGN(const int count, cuda->device_count());
+    if (index < -1 || index >= count)
+        return failure(ringInvalidArgument, "{}: config.deviceIndex {} is out of range; there are {} CUDA devices", caller,
+                       index, count);
+    if (index == -1) {
+        RINGCCL_ASSIGN(index, cuda->current_device());
+    }
+    settings.cuda_device = index;
+    return {};
+}
+
+}  // namespace
+
 Result<Settings> settings_for(const char* caller, const ringConfig_t* config, const Settings* inherited) {
     Settings settings;
     if (inherited != nullptr) {
@@ -155,8 +178,8 @@ Result<Settings> settings_for(const char* caller, const ringConfig_t* config, co
                        config->size);
     std::memcpy(&known, config, std::min(config->size, sizeof known));
     if (known.deviceKind == ringDeviceCuda)
-        return failure(ringInvalidUsage, "{}: the module ringccl_cuda is not there; only ringDeviceHost is available", caller);
-    if (known.deviceKind != ringDeviceHost)
+        RINGCCL_TRY(choose_device(caller, known.deviceIndex, settings));
+    else if (known.deviceKind != ringDeviceHost)
         return failure(ringInvalidArgument, "{}: config.deviceKind {} is not a device; see ringDeviceKind_t", caller,
                        known.deviceKind);
     const auto set = [&](const char* field, const char* knob_name, const std::string& value) -> Status {

@@ -7,16 +7,20 @@ using namespace ringccl;
 
 namespace {
 
+// The order that a caller's stream stands for; null: the caller waits.
+Result<std::shared_ptr<Order>> order_of(const Call& call, Communicator& comm, void* stream) {
+    RINGCCL_ASSIGN(auto order, comm.device().order(stream));
+    if (order != nullptr || stream == nullptr) return order;
+    auto pin = streams().find(reinterpret_cast<uint64_t>(stream));
+    if (!pin) return failure(ringInvalidArgument, "{}: {} is not a stream from ringStreamCreate", call.name, stream);
+    return std::shared_ptr<Order>(pin.shared());
+}
+
 Status submit(const Call& call, ringComm_t handle, void* stream) {
     RINGCCL_ASSIGN(CommPin comm, find_working(handle, call.name));
-    std::shared_ptr<Stream> queue;
-    if (stream != nullptr) {
-        auto pin = streams().find(reinterpret_cast<uint64_t>(stream));
-        if (!pin) return failure(ringInvalidArgument, "{}: {} is not a stream from ringStreamCreate", call.name, stream);
-        queue = pin.shared();
-    }
+    RINGCCL_ASSIGN(std::shared_ptr<Order> order, order_of(call, *comm, stream));
     RINGCCL_ASSIGN(const Operation operation, check(call, *comm));
-    return Group::of_thread().submit(comm.shared(), operation, std::move(queue));
+    return Group::of_thread().submit(comm.shared(), operation, std::move(order));
 }
 
 ringResult_t call(const Call& call, ringComm_t handle, void* stream) {

@@ -5,6 +5,7 @@
 
 #include "api/handles.h"
 #include "communicator/communicator.h"
+#include "communicator/stream.h"
 
 namespace ringccl {
 

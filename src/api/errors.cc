@@ -3,6 +3,8 @@
 
 #include "api/entry.h"
 #include "communicator/report.h"
+#include "device/cuda_module.h"
+#include "device/host_device.h"
 
 namespace ringccl {
 namespace {
@@ -51,7 +53,12 @@ Result<CommPin> find_working(ringComm_t handle, const char* caller) {
 }
 
 Status make_communicator(const ringUniqueId& id, int rank, int size, const Settings& settings, ringComm_t* comm) {
-    const uint64_t ticket = communicators().add(std::make_shared<Communicator>(rank, size, settings));
+    std::shared_ptr<Device> device = std::make_shared<HostDevice>();
+    if (settings.cuda_device >= 0) {
+        RINGCCL_ASSIGN(const CudaModule* cuda, cuda_module(settings.cuda_module));
+        RINGCCL_ASSIGN(device, cuda->open(settings.cuda_device));
+    }
+    const uint64_t ticket = communicators().add(std::make_shared<Communicator>(rank, size, settings, std::move(device)));
     if (ticket == 0) return failure(ringInvalidUsage, "too many communicators in one process; destroy some");
     // Another thread may be looking for what it can abort.
     std::atomic_ref<ringComm_t> handle(*comm);

@@ -22,7 +22,7 @@ Status Group::end() {
     return call_all(calls);
 }
 
-Status Group::submit(const std::shared_ptr<Communicator>& comm, const Operation& operation, std::shared_ptr<Stream> stream) {
+Status Group::submit(const std::shared_ptr<Communicator>& comm, const Operation& operation, std::shared_ptr<Order> stream) {
     if (open()) {
         calls_.push_back({comm, operation, std::move(stream)});
         return {};
@@ -65,7 +65,7 @@ Status Group::call_all(std::vector<Call>& calls) {
     struct Share {
         std::shared_ptr<Communicator> comm;
         std::vector<Operation> operations;
-        std::vector<std::shared_ptr<Stream>> streams;  // each once
+        std::vector<std::shared_ptr<Order>> streams;  // each once
         bool waits = false;
     };
     std::vector<Share> shares;

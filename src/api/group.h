@@ -17,7 +17,7 @@ public:
     Status end();
 
     // Carries out the operation now, or with the others at the end of the group. stream null: the caller waits.
-    Status submit(const std::shared_ptr<Communicator>& comm, const Operation& operation, std::shared_ptr<Stream> stream);
+    Status submit(const std::shared_ptr<Communicator>& comm, const Operation& operation, std::shared_ptr<Order> stream);
     // The same for making a communicator.
     Status submit(ringComm_t* comm, const ringUniqueId& id, int rank, int size, const Settings& settings);
     // A call of the group was wrong: the end will say so and start nothing.
@@ -29,7 +29,7 @@ private:
     struct Call {
         std::shared_ptr<Communicator> comm;
         Operation operation;
-        std::shared_ptr<Stream> stream;
+        std::shared_ptr<Order> stream;
     };
     struct Making {
         ringComm_t* comm;

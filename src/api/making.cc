@@ -5,6 +5,7 @@
 #include "api/arguments.h"
 #include "api/entry.h"
 #include "api/group.h"
+#include "device/cuda_module.h"
 
 using namespace ringccl;
 
@@ -18,11 +19,20 @@ Status init_rank(const char* name, ringComm_t* comm, int size, const ringUniqueI
     return Group::of_thread().submit(comm, id, rank, size, settings);
 }
 
-// An all-gather of `bytes` from each rank over the communicator itself.
-Status gather_bytes(Communicator& comm, const void* mine, void* all, size_t bytes) {
-    const Call call{"ringCommSplit", Kind::all_gather, mine, all, bytes, ringUint8};
+// An all-gather of a value from each rank over the communicator itself.
+template <class Value>
+Result<std::vector<Value>> gather(Communicator& comm, const Value& mine) {
+    std::vector<Value> values(static_cast<size_t>(comm.size()) + 1, mine);  // all, then this rank's own
+    Value* const own = &values[comm.size()];
+    std::shared_ptr<void> lease;
+    if (PeerMemory* memory = comm.device().peer_memory()) {
+        RINGCCL_ASSIGN(lease, memory->reach(reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof mine, true));
+    }
+    const Call call{"ringCommSplit", Kind::all_gather, own, values.data(), sizeof mine, ringUint8};
     RINGCCL_ASSIGN(const Operation operation, check(call, comm));
-    return comm.run({&operation, 1});
+    RINGCCL_TRY(comm.run({&operation, 1}));
+    values.pop_back();
+    return values;
 }
 
 Status split(ringComm_t handle, int color, int key, ringComm_t* result, const ringConfig_t* config) {
@@ -36,9 +46,7 @@ Status split(ringComm_t handle, int color, int key, ringComm_t* result, const ri
     struct Choice {
         int color, key;
     };
-    std::vector<Choice> choices(comm->size());
-    const Choice mine{color, key};
-    RINGCCL_TRY(gather_bytes(*comm, &mine, choices.data(), sizeof mine));
+    RINGCCL_ASSIGN(const std::vector<Choice> choices, gather(*comm, Choice{color, key}));
     std::vector<int> members;
     for (int r = 0; r < comm->size(); ++r)
         if (choices[r].color == color) members.push_back(r);
@@ -52,8 +60,7 @@ Status split(ringComm_t handle, int color, int key, ringComm_t* result, const ri
         opened = meeting.status();
         if (meeting.ok()) id = meeting.value();
     }
-    std::vector<ringUniqueId> ids(comm->size());
-    RINGCCL_TRY(gather_bytes(*comm, &id, ids.data(), sizeof id));
+    RINGCCL_ASSIGN(const std::vector<ringUniqueId> ids, gather(*comm, id));
     RINGCCL_TRY(opened);
     if (color < 0) {
         *result = nullptr;
@@ -87,6 +94,15 @@ Status shrink(ringComm_t handle, const int* excluded, int count, ringComm_t* res
     RINGCCL_ASSIGN(const ringUniqueId id, comm->meeting_of(members, settings));
     const auto me = std::find(members.begin(), members.end(), comm->rank()) - members.begin();
     return make_communicator(id, static_cast<int>(me), static_cast<int>(members.size()), settings, result);
+}
+
+// Of ringCommInitAll: where the config does not name a CUDA device, ranks are dealt out over all.
+Settings settings_of_member(int rank, const ringConfig_t* config, Settings settings) {
+    if (settings.cuda_device < 0 || config->deviceIndex >= 0) return settings;
+    const auto cuda = cuda_module(settings.cuda_module);
+    const auto count = cuda.ok() ? cuda.value()->device_count() : cuda.status();
+    if (count.ok()) settings.cuda_device = rank % count.value();
+    return settings;
 }
 
 template <class Get>
@@ -131,7 +147,8 @@ ringResult_t ringCommInitAll(ringComm_t* comms, int worldSize, const ringConfig_
         Group together;
         together.start();
         std::vector<ringComm_t> made(worldSize, nullptr);
-        for (int r = 0; r < worldSize; ++r) RINGCCL_TRY(together.submit(&made[r], id, r, worldSize, settings));
+        for (int r = 0; r < worldSize; ++r)
+            RINGCCL_TRY(together.submit(&made[r], id, r, worldSize, settings_of_member(r, config, settings)));
         Status status = together.end();
         if (status.ok())
             std::copy(made.begin(), made.end(), comms);
@@ -198,7 +215,7 @@ ringResult_t ringCommUserRank(ringComm_t comm, int* rank) {
 }
 
 ringResult_t ringCommDevice(ringComm_t comm, int* device) {
-    return ask("ringCommDevice", comm, device, [](Communicator&) { return -1; });
+    return ask("ringCommDevice", comm, device, [](Communicator& c) { return c.settings().cuda_device; });
 }
 
 ringResult_t ringCommGetStats(ringComm_t comm, ringCommStats_t* stats) {

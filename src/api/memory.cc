@@ -60,7 +60,12 @@ ringResult_t ringCommRegister(ringComm_t comm, void* buffer, size_t bytes, void*
                            : bytes == 0      ? "bytes"
                                              : "handle",
                            bytes == 0 && buffer ? "0" : "NULL");
-        *handle = pin->registrations().add(buffer, bytes);
+        std::shared_ptr<Block> block;
+        if (PeerMemory* memory = pin->device().peer_memory()) {
+            auto exported = memory->export_allocation(buffer);
+            if (exported.ok()) block = exported.take();  // else it is copied, as memory that is not registered
+        }
+        *handle = pin->registrations().add(buffer, bytes, std::move(block));
         return {};
     });
 }

@@ -151,6 +151,12 @@ constexpr auto kKnobs = std::to_array<Knob>({
      .least = 0,
      .most = 1,
      .help = "Whether ranks that are threads of one process may read each other's buffers directly."},
+    {.name = "RINGCCL_CUDA_MODULE",
+     .text = &Settings::cuda_module,
+     .fallback = "",
+     .help =
+         "The file of the module that CUDA devices need, libringccl_cuda.so. Empty: beside the library, then where the system "
+         "looks for libraries."},
 });
 
 std::vector<std::string_view> split(std::string_view text, char separator) {

@@ -31,6 +31,9 @@ struct Settings {
     int64_t cma_min_bytes = 0;  // smallest slice for which that beats a copy through shared memory
     int64_t stream_bytes = 0;   // smallest result that is written past the caches; 0: chosen from them
     int64_t pointer = 0;        // 0/1: ranks in one process may read each other's memory directly
+    std::string cuda_module;    // file of the module for CUDA devices; "": it is looked for
+
+    int cuda_device = -1;  // not from the environment: the device that the communicator is made on; -1: the host
 };
 
 struct Knob {

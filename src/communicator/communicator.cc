@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -21,19 +20,21 @@ constexpr std::chrono::milliseconds kAwaitCause{1000}, kAwaitInquiry{2000};
 
 }  // namespace
 
-Communicator::Communicator(int rank, int size, Settings settings)
+Communicator::Communicator(int rank, int size, Settings settings, std::shared_ptr<Device> device)
     : rank_(rank),
       size_(size),
       settings_(std::move(settings)),
       no_memory_(failure(ringSystemError, "rank {}: out of memory in an operation", rank)),
       presence_(size),
+      device_(std::move(device)),
       sends_(size),
       recvs_(size),
       work_(health_, [this](std::span<const Operation> operations) { return execute(operations); }) {}
 
 Status Communicator::meet(const ringUniqueId& id) {
     const Deadline deadline = Deadline::after(std::chrono::milliseconds(settings_.init_timeout_ms));
-    auto fabric = Fabric::build(id, rank_, size_, settings_, {bell_, presence_, *this, health_.stop(), aborted_}, deadline);
+    auto fabric =
+        Fabric::build(id, rank_, size_, settings_, {bell_, *device_, presence_, *this, health_.stop(), aborted_}, deadline);
     if (!fabric.ok()) {
         (void)health_.fail(fabric.status());
         return health_.first();
@@ -49,7 +50,7 @@ Status Communicator::meet(const ringUniqueId& id) {
         timeline_ = timeline.take();
     }
     const std::chrono::milliseconds timeout(settings_.timeout_ms);
-    programs_ = std::make_unique<Programs>(*fabric_, fabric_->wiring(timeout, health_.stop(), *recorder_), settings_);
+    programs_ = std::make_unique<Programs>(*fabric_, *device_, fabric_->wiring(timeout, health_.stop(), *recorder_), settings_);
 
     Engine::Options options;
     options.timeout = timeout;
@@ -59,7 +60,8 @@ Status Communicator::meet(const ringUniqueId& id) {
     options.yields = crowded ? 20 : 2;
     if (!crowded) bell_.fence_peers();  // who polls seldom sleeps
     if (Lifeline* line = fabric_->lifeline()) options.lasting = [line](uint64_t sequence) { line->waiting(sequence); };
-    engine_ = std::make_unique<Engine>(fabric_->transports(), bell_, health_, *recorder_, fabric_->stage(), std::move(options));
+    engine_ = std::make_unique<Engine>(fabric_->transports(), bell_, health_, *recorder_, device_, fabric_->stages(),
+                                       std::move(options));
     {
         std::lock_guard lock(mutex_);
         made_.store(true, std::memory_order_release);
@@ -77,8 +79,19 @@ Communicator::~Communicator() {
         return;
     }
     work_.close();
+    await_readers();
     if (fabric_ != nullptr) fabric_->untie();
     if (scribe_.joinable()) scribe_.join();
+}
+
+void Communicator::await_readers() {
+    constexpr std::chrono::microseconds kLook{50};
+    if (!made()) return;
+    const Deadline deadline = Deadline::after(std::chrono::milliseconds(settings_.timeout_ms));
+    const auto transports = fabric_->transports();
+    const auto settled = [](Transport* transport) { return transport->settled(); };
+    while (health_.good() && !deadline.passed() && !std::all_of(transports.begin(), transports.end(), settled))
+        std::this_thread::sleep_for(kLook);
 }
 
 // ---- what the monitor hears ----
@@ -140,8 +153,12 @@ void Communicator::bind(Task& task) {
     b.recv = static_cast<std::byte*>(op.recv);
     b.scale = {size_, op.scalar, op.scalar_bits};
     if (!task.program->shows_memory()) return;
-    const auto block_of = [&](const void* at) -> const SharedBlock* {
-        auto block = at != nullptr ? MemoryTable::of_process().find(at, 1) : nullptr;
+    const auto block_of = [&](const void* at) -> const Block* {
+        std::shared_ptr<Block> block;
+        if (at != nullptr && device_->peer_memory() != nullptr)
+            block = registrations_.find(at);
+        else if (at != nullptr)
+            block = MemoryTable::of_process().find(at, 1);
         if (block != nullptr) held_blocks_.push_back(block);
         return block.get();
     };
@@ -188,7 +205,7 @@ Status Communicator::prepare(std::span<const Operation> operations) {
         if (out.count != in.count || out.type != in.type)
             return failure(ringMismatch, "rank {} sends itself {} {} but receives {} {}", rank_, out.count,
                            type_name(to_self[i]->type()), in.count, type_name(from_self[i]->type()));
-        if (out.count != 0) std::memmove(from_self[i]->recv, to_self[i]->send, out.count * type_size(to_self[i]->type()));
+        RINGCCL_TRY(engine_->copy(from_self[i]->recv, to_self[i]->send, out.count * type_size(to_self[i]->type())));
     }
     return {};
 }
@@ -249,6 +266,7 @@ Status Communicator::settle(const Status& why) {
     }
     own |= health_.fail(why);
     if (own) log().info("rank {}: {}", rank_, why.text());
+    engine_->abandon();
     for (Transport* transport : fabric_->transports()) transport->withdraw();
     const Status first = health_.first();
     if (own) leave_record();
@@ -292,10 +310,9 @@ Status Communicator::run(std::span<const Operation> operations) {
     return work_.run(operations);
 }
 
-Status Communicator::enqueue(std::span<const Operation> operations, const std::vector<std::shared_ptr<Stream>>& streams) {
+Status Communicator::enqueue(std::span<const Operation> operations, const std::vector<std::shared_ptr<Order>>& streams) {
     RINGCCL_TRY(usable());
-    work_.enqueue(operations, streams);
-    return {};
+    return work_.enqueue(operations, streams);
 }
 
 Status Communicator::finalize() {

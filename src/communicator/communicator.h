@@ -12,10 +12,10 @@
 #include "base/process.h"
 #include "communicator/fabric.h"
 #include "communicator/programs.h"
-#include "communicator/stream.h"
 #include "communicator/tables.h"
 #include "communicator/work_queue.h"
 #include "device/memory_table.h"
+#include "device/order.h"
 #include "engine/engine.h"
 #include "engine/health.h"
 #include "monitor/lifeline.h"
@@ -27,7 +27,7 @@ namespace ringccl {
 class Communicator final : private Watched {
 public:
     // Does nothing yet but that it can be aborted.
-    Communicator(int rank, int size, Settings settings);
+    Communicator(int rank, int size, Settings settings, std::shared_ptr<Device> device);
     ~Communicator();
 
     // Joins the others. Once, by the thread that makes the communicator.
@@ -39,13 +39,14 @@ public:
     int size() const { return size_; }
     const Settings& settings() const { return settings_; }
     Health& health() { return health_; }
+    Device& device() const { return *device_; }
     // False in a process forked from the one that made the communicator.
     bool in_own_process() const { return pid_ == process_id(); }
 
     // Carries out operations together. Without streams: on return they are done (or failed). With: they are queued behind what
     // each stream holds.
     Status run(std::span<const Operation> operations);
-    Status enqueue(std::span<const Operation> operations, const std::vector<std::shared_ptr<Stream>>& streams);
+    Status enqueue(std::span<const Operation> operations, const std::vector<std::shared_ptr<Order>>& streams);
 
     // Ranks that have died or do not answer, ascending.
     std::vector<int> lost() const { return presence_.lost(); }
@@ -82,6 +83,7 @@ private:
     Status carry_out(std::span<const Operation> operations);
     Status prepare(std::span<const Operation> operations);
     Status settle(const Status& failure);
+    void await_readers();
     void leave_record() const;
     void leave_record_aside();
     void number(Operation& operation);
@@ -96,6 +98,7 @@ private:
     const Status no_memory_;
     Presence presence_;
     Doorbell bell_;
+    const std::shared_ptr<Device> device_;
     std::atomic<bool> made_{false};
     std::atomic<bool> aborted_{false};
     std::unique_ptr<FlightRecorder> recorder_;
@@ -106,8 +109,8 @@ private:
     // Only the thread that runs the engine touches these.
     std::unique_ptr<Programs> programs_;
     std::vector<Task> tasks_;
-    Engine::Standstill standstill_;                          // where a ringTimeout came from
-    std::vector<std::shared_ptr<SharedBlock>> held_blocks_;  // keeps the blocks of running operations alive
+    Engine::Standstill standstill_;                    // where a ringTimeout came from
+    std::vector<std::shared_ptr<Block>> held_blocks_;  // keeps the blocks of running operations alive
     uint64_t sequence_ = 0;
     std::vector<uint64_t> sends_, recvs_;  // per peer
     std::atomic<uint64_t> completed_{0};

@@ -31,6 +31,8 @@ namespace {
 
 // Bad news get a moment to reach the others before this process may end; some may never come for it.
 constexpr std::chrono::seconds kLastWords{1};
+// Slices must be larger on a device, where each costs a launch, and so must what holds them.
+constexpr size_t kDeviceStage = 8;
 
 }  // namespace
 
@@ -44,7 +46,8 @@ Status Fabric::open_transports(const Settings& settings, const Owner& owner) {
         return settings.transport == "auto" || settings.transport.find(name) != std::string::npos;
     };
     if (allowed("p2p")) {
-        RINGCCL_ASSIGN(auto p2p, P2pTransport::open(secret_, world_.rank, world_.size, settings, owner.presence, owner.bell));
+        RINGCCL_ASSIGN(auto p2p, P2pTransport::open(secret_, world_.rank, world_.size, settings, owner.presence, owner.bell,
+                                                    owner.device));
         auto choice = std::make_unique<Choice>();
         choice->p2p = p2p.get();
         choice->within_host = true;
@@ -60,7 +63,7 @@ Status Fabric::open_transports(const Settings& settings, const Owner& owner) {
     return {};
 }
 
-Result<std::string> Fabric::own_card(const Settings& settings) const {
+Result<std::string> Fabric::own_card(const Settings& settings, Device& device) const {
     RINGCCL_ASSIGN(auto interfaces, host_interfaces());
     RINGCCL_ASSIGN(interfaces, choose_interfaces(std::move(interfaces), settings.interface));
     std::vector<std::string> addresses;
@@ -69,6 +72,7 @@ Result<std::string> Fabric::own_card(const Settings& settings) const {
                  {"name", fmt::format("process {} on {}", getpid(), host_name())},
                  {"process", process_token()},
                  {"cpus", usable_cpus()},
+                 {"runs_on", device.peer_memory() == nullptr ? "the host" : "a CUDA device"},
                  {"addresses", addresses},
                  {"shared", shared_settings(settings)},
                  {"transports", json::object()}};
@@ -78,7 +82,7 @@ Result<std::string> Fabric::own_card(const Settings& settings) const {
 }
 
 Status Fabric::read_cards(const std::vector<std::string>& cards, Settings& settings) {
-    std::vector<std::string> hosts;
+    std::vector<std::string> hosts, places;
     for (size_t r = 0; r < cards.size(); ++r) {
         try {
             const json card = json::parse(cards[r]);
@@ -86,6 +90,11 @@ Status Fabric::read_cards(const std::vector<std::string>& cards, Settings& setti
             roster_.names.push_back(fmt::format("rank {} ({})", r, card.at("name").get<std::string>()));
             roster_.process.push_back(card.at("process").get<std::string>());
             addresses_.push_back(card.at("addresses").get<std::vector<std::string>>());
+            places.push_back(card.at("runs_on").get<std::string>());
+            if (places[r] != places[0])
+                return failure(ringInvalidUsage,
+                               "rank 0 is made on {} but rank {} on {}; config.deviceKind must be one for all", places[0], r,
+                               places[r]);
             if (r == 0) {
                 costs_.cpus = card.at("cpus").get<int>();
                 hub_card_ = card.value("hub", json());
@@ -167,6 +176,33 @@ Status Fabric::agree(Bootstrap& bootstrap, Deadline deadline, const std::atomic<
     return {};
 }
 
+Status Fabric::make_stages(const Settings& settings, Device& device) {
+    stage_bytes_ = static_cast<size_t>(settings.stage_bytes);
+    PeerMemory* const memory = device.peer_memory();
+    if (memory != nullptr) stage_bytes_ *= kDeviceStage;
+    RINGCCL_ASSIGN(std::shared_ptr<Block> on_host, SharedBlock::create("ringccl-stage", stage_bytes_ * kLanes));
+    if (memory == nullptr) {
+        stages_.device = std::move(on_host);
+        return {};
+    }
+    RINGCCL_ASSIGN(stages_.device, memory->create(stage_bytes_ * kLanes));
+    Block::enrol(stages_.device);
+    stages_.host = std::move(on_host);
+    return {};
+}
+
+// Pins the stage on the host if some peer cannot be shown the device's.
+Status Fabric::reach_host_stage(Device& device) {
+    PeerMemory* const memory = device.peer_memory();
+    if (memory == nullptr) return {};
+    for (int r = 0; r < world_.size; ++r) {
+        if (r == world_.rank || !choices_[chosen_[r]]->transport->capabilities(r).host_only) continue;
+        RINGCCL_ASSIGN(host_reach_, memory->reach(stages_.host->data(), stages_.host->bytes(), true));
+        break;
+    }
+    return {};
+}
+
 Status Fabric::connect_neighbours(Deadline deadline, const std::atomic<bool>& stop) {
     const auto me = std::find(world_.ring.begin(), world_.ring.end(), world_.rank) - world_.ring.begin();
     std::vector<int> neighbours = {world_.ring[(me + 1) % world_.size], world_.ring[(me + world_.size - 1) % world_.size]};
@@ -211,15 +247,16 @@ void Fabric::model_costs(const Reached& reached) {
 
 Status Fabric::meet(Bootstrap& bootstrap, Settings& settings, const Owner& owner, Deadline deadline) {
     RINGCCL_TRY(read_cards(bootstrap.cards(), settings));
-    RINGCCL_ASSIGN(stage_, SharedBlock::create("ringccl-stage", static_cast<size_t>(settings.stage_bytes) * kLanes));
+    RINGCCL_TRY(make_stages(settings, owner.device));
     if (world_.size == 1) return {};
     if (hub_ != nullptr) hub_->serve(roster_);
     RINGCCL_ASSIGN(lifeline_,
                    Lifeline::tie(secret_, world_.rank, roster_, hub_card_, settings, owner.watched, deadline, owner.stop));
     for (auto& choice : choices_)
-        if (choice->p2p != nullptr) choice->p2p->lend_stage(stage_);
+        if (choice->p2p != nullptr) RINGCCL_TRY(choice->p2p->lend(stages_.all()));
     RINGCCL_TRY(probe(deadline, owner.stop));
     RINGCCL_TRY(agree(bootstrap, deadline, owner.stop));
+    RINGCCL_TRY(reach_host_stage(owner.device));
     RINGCCL_TRY(equip(owner.bell));
     RINGCCL_TRY(connect_neighbours(deadline, owner.stop));
     // From here on all may be ready, and one may be done and have failed in an operation, which is no failure of making.
@@ -234,7 +271,7 @@ Result<std::unique_ptr<Fabric>> Fabric::build(const ringUniqueId& id, int rank, 
     RINGCCL_ASSIGN(fabric->secret_, secret_of(id));
     // A failure from here on is told to all. Failing to open a transport too: this rank joins first and says so there.
     const Status opened = size > 1 ? fabric->open_transports(settings, owner) : Status{};
-    RINGCCL_ASSIGN(const std::string card, fabric->own_card(settings));
+    RINGCCL_ASSIGN(const std::string card, fabric->own_card(settings, owner.device));
     auto joined = Bootstrap::join(id, rank, size, card, settings, deadline, owner.stop);
     if (!joined.ok()) {
         await_meeting_end(fabric->secret_, Deadline::after(kLastWords));
@@ -308,7 +345,7 @@ Wiring Fabric::wiring(std::chrono::milliseconds timeout, const std::atomic<bool>
     wiring.receiver = [this](int peer, int lane) -> RecvLink& {
         return choices_[chosen_[peer]]->transport->receiver(peer, lane);
     };
-    wiring.inline_bytes = [this](int peer) { return choices_[chosen_[peer]]->transport->capabilities(peer).inline_bytes; };
+    wiring.capabilities = [this](int peer) { return choices_[chosen_[peer]]->transport->capabilities(peer); };
     return wiring;
 }
 

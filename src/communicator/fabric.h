@@ -12,7 +12,7 @@
 #include "base/presence.h"
 #include "bootstrap/bootstrap.h"
 #include "device/doorbell.h"
-#include "engine/program.h"
+#include "engine/engine.h"
 #include "monitor/lifeline.h"
 #include "plan/planners.h"
 #include "topology/topology.h"
@@ -25,6 +25,7 @@ public:
     // What the fabric needs of its owner, which outlives it.
     struct Owner {
         Doorbell& bell;
+        Device& device;
         const Presence& presence;
         Watched& watched;
         const std::atomic<bool>& stop;     // aborted, or doomed by another rank
@@ -38,7 +39,8 @@ public:
 
     const World& world() const { return world_; }
     const CostModel& costs() const { return costs_; }
-    const std::shared_ptr<SharedBlock>& stage() const { return stage_; }
+    const StageBlocks& stages() const { return stages_; }
+    size_t stage_bytes() const { return stage_bytes_; }  // of one lane
     // The transports in use.
     std::vector<Transport*> transports() const;
     // Null in a world of one.
@@ -61,10 +63,12 @@ private:
     Status open_transports(const Settings& settings, const Owner& owner);
     Status meet(Bootstrap& bootstrap, Settings& settings, const Owner& owner, Deadline deadline);
     Status read_cards(const std::vector<std::string>& cards, Settings& settings);
+    Status make_stages(const Settings& settings, Device& device);
+    Status reach_host_stage(Device& device);
     Status probe(Deadline deadline, const std::atomic<bool>& stop);
     Status agree(Bootstrap& bootstrap, Deadline deadline, const std::atomic<bool>& stop);
     Status connect_neighbours(Deadline deadline, const std::atomic<bool>& stop);
-    Result<std::string> own_card(const Settings& settings) const;
+    Result<std::string> own_card(const Settings& settings, Device& device) const;
     Status equip(Doorbell& bell);
     void model_costs(const Reached& reached);
 
@@ -79,7 +83,9 @@ private:
     std::vector<std::vector<std::string>> addresses_;  // of each rank's host, best first
     World world_;
     CostModel costs_;
-    std::shared_ptr<SharedBlock> stage_;
+    StageBlocks stages_;
+    size_t stage_bytes_ = 0;
+    std::shared_ptr<void> host_reach_;  // of the device, to stages_.host
 };
 
 }  // namespace ringccl

@@ -12,12 +12,11 @@ namespace {
 // A training job has a few dozen shapes; a caller whose counts never repeat must not eat memory.
 constexpr size_t kKept = 512;
 
-Sizes sizes_of(const World& world, const CostModel& costs, const Settings& settings) {
+Sizes sizes_of(const World& world, const CostModel& costs, size_t stage_bytes, const Settings& settings) {
     const size_t slice = std::min(costs.local.slice_bytes, costs.remote.slice_bytes);
     // Two buffers per rank.
     const size_t half_of_cache = last_level_cache() / 2 / (2 * static_cast<size_t>(local_ranks(world)));
-    return {settings.slice_bytes > 0 ? static_cast<size_t>(settings.slice_bytes) : slice,
-            static_cast<size_t>(settings.stage_bytes),
+    return {settings.slice_bytes > 0 ? static_cast<size_t>(settings.slice_bytes) : slice, stage_bytes,
             settings.stream_bytes > 0 ? static_cast<size_t>(settings.stream_bytes) : half_of_cache};
 }
 
@@ -34,11 +33,12 @@ size_t Programs::KeyHash::operator()(const Key& key) const {
     return hash * kGolden >> 7;
 }
 
-Programs::Programs(const Fabric& fabric, Wiring wiring, const Settings& settings)
+Programs::Programs(const Fabric& fabric, Device& device, Wiring wiring, const Settings& settings)
     : fabric_(fabric),
+      device_(device),
       wiring_(std::move(wiring)),
       settings_(settings),
-      sizes_(sizes_of(fabric.world(), fabric.costs(), settings)) {}
+      sizes_(sizes_of(fabric.world(), fabric.costs(), fabric.stage_bytes(), settings)) {}
 
 void Programs::trim() {
     if (made_.size() <= kKept) return;
@@ -61,7 +61,7 @@ Result<Program*> Programs::find_or_make(const Operation& operation, uint64_t rec
     const Plan plan = choose_plan(key.shape, world, fabric_.costs(), settings_.algorithm, static_cast<int>(settings_.channels),
                                   operation.peer);
     const bool pair = print.kind == Kind::send || print.kind == Kind::recv;
-    RINGCCL_ASSIGN(auto program, Program::make(plan, key.shape, world, shift, sizes_, wiring_,
+    RINGCCL_ASSIGN(auto program, Program::make(plan, key.shape, world, shift, sizes_, device_, wiring_,
                                                Wiring::Cause{pair ? std::nullopt : std::optional(print.sequence), record}));
     log().debug("rank {}: {} of {} {} goes by {}", world.rank, kind_name(print.kind), print.count, type_name(operation.type()),
                 plan.algorithm);

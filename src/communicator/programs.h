@@ -13,7 +13,7 @@ namespace ringccl {
 class Programs {
 public:
     // `wiring` connects links that a program is the first to need.
-    Programs(const Fabric& fabric, Wiring wiring, const Settings& settings);
+    Programs(const Fabric& fabric, Device& device, Wiring wiring, const Settings& settings);
 
     // The program for an operation, moved by `shift` lanes; chosen, planned and connected if it is the first of its shape.
     // `record`: the operation's in the flight recorder.
@@ -34,6 +34,7 @@ private:
     };
 
     const Fabric& fabric_;
+    Device& device_;
     Wiring wiring_;
     const Settings& settings_;
     const Sizes sizes_;

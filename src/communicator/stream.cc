@@ -4,7 +4,7 @@
 
 namespace ringccl {
 
-uint64_t Stream::take_ticket() {
+Result<uint64_t> Stream::take_ticket() {
     std::lock_guard lock(mutex_);
     return issued_++;
 }

@@ -2,23 +2,20 @@
 // queued, the communicator's worker waits for the ticket's turn, does the work and passes the turn on.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <set>
 
-#include "base/status.h"
+#include "device/order.h"
 
 namespace ringccl {
 
-class Stream {
+class Stream final : public Order {
 public:
-    uint64_t take_ticket();
-    // Returns early if `stop` is set.
-    void await_turn(uint64_t ticket, const std::atomic<bool>& stop);
-    // The ticket's work is done, or will not be done: its turn may not have come.
-    void pass_turn(uint64_t ticket, const Status& outcome);
+    Result<uint64_t> take_ticket() override;
+    void await_turn(uint64_t ticket, const std::atomic<bool>& stop) override;
+    void pass_turn(uint64_t ticket, const Status& outcome) override;
 
     // The first failure since the last call, once all tickets have passed.
     Status synchronize();

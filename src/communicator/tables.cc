@@ -22,11 +22,18 @@ std::optional<UserOp> UserOps::find(int handle) const {
     return found == ops_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void* Registrations::add(void* buffer, size_t bytes) {
+void* Registrations::add(void* buffer, size_t bytes, std::shared_ptr<Block> block) {
     std::lock_guard lock(mutex_);
     void* handle = reinterpret_cast<void*>(next_++);
-    ranges_.emplace(handle, std::pair(buffer, bytes));
+    ranges_.emplace(handle, Range{buffer, bytes, std::move(block)});
     return handle;
+}
+
+std::shared_ptr<Block> Registrations::find(const void* at) const {
+    std::lock_guard lock(mutex_);
+    for (const auto& [handle, range] : ranges_)
+        if (range.block != nullptr && range.block->contains(at, 1)) return range.block;
+    return nullptr;
 }
 
 Status Registrations::remove(void* handle) {

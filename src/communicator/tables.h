@@ -2,11 +2,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
-#include <utility>
 
 #include "base/status.h"
+#include "device/block.h"
 
 namespace ringccl {
 
@@ -30,16 +31,24 @@ private:
     int next_ = ringNumOps;
 };
 
-// Host links need no preparation: blocks of ringMemAlloc are recognised, other memory is fetched or copied. Ranges are noted
-// for transports that register memory with a device.
+// Host links need no preparation: blocks of ringMemAlloc are recognised, other memory is fetched or copied. Memory of a device
+// can be shown to other processes only if it is registered. Ranges are noted for transports that register memory too.
 class Registrations {
 public:
-    void* add(void* buffer, size_t bytes);
+    // `block`: what holds the range, where that can be shown to others, or null.
+    void* add(void* buffer, size_t bytes, std::shared_ptr<Block> block);
     Status remove(void* handle);
+    // The block of a registered range that holds this address, or null.
+    std::shared_ptr<Block> find(const void* at) const;
 
 private:
-    std::mutex mutex_;
-    std::map<void*, std::pair<void*, size_t>> ranges_;
+    struct Range {
+        void* begin;
+        size_t bytes;
+        std::shared_ptr<Block> block;
+    };
+    mutable std::mutex mutex_;
+    std::map<void*, Range> ranges_;
     uintptr_t next_ = 1;
 };
 

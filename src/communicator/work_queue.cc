@@ -45,7 +45,7 @@ Status WorkQueue::run(std::span<const Operation> operations) {
     return outcome;
 }
 
-void WorkQueue::enqueue(std::span<const Operation> operations, const std::vector<std::shared_ptr<Stream>>& streams) {
+Status WorkQueue::enqueue(std::span<const Operation> operations, const std::vector<std::shared_ptr<Order>>& streams) {
     std::lock_guard lock(mutex_);
     Batch batch;
     batch.operations.assign(operations.begin(), operations.end());
@@ -53,8 +53,16 @@ void WorkQueue::enqueue(std::span<const Operation> operations, const std::vector
     static std::mutex together;
     std::unique_lock all(together, std::defer_lock);
     if (streams.size() > 1) all.lock();
-    for (const auto& stream : streams) batch.tickets.emplace_back(stream, stream->take_ticket());
+    for (const auto& stream : streams) {
+        const auto ticket = stream->take_ticket();
+        if (!ticket.ok()) {
+            for (auto& [taken, number] : batch.tickets) taken->pass_turn(number, ticket.status());
+            return ticket.status();
+        }
+        batch.tickets.emplace_back(stream, ticket.value());
+    }
     push(std::move(batch));
+    return {};
 }
 
 // With the lock held.

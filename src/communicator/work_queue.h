@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/operation.h"
-#include "communicator/stream.h"
 #include "communicator/turn.h"
+#include "device/order.h"
 #include "engine/health.h"
 
 namespace ringccl {
@@ -31,8 +31,8 @@ public:
 
     // On return the operations are done, or have failed.
     Status run(std::span<const Operation> operations);
-    // Queues them behind what each stream holds.
-    void enqueue(std::span<const Operation> operations, const std::vector<std::shared_ptr<Stream>>& streams);
+    // Queues them behind what each stream holds. Fails only if a stream takes no work, and then nothing is queued.
+    Status enqueue(std::span<const Operation> operations, const std::vector<std::shared_ptr<Order>>& streams);
 
     // Waits until nothing is queued and nobody runs the engine.
     void drain();
@@ -49,7 +49,7 @@ public:
 private:
     struct Batch {
         std::vector<Operation> operations;
-        std::vector<std::pair<std::shared_ptr<Stream>, uint64_t>> tickets;
+        std::vector<std::pair<std::shared_ptr<Order>, uint64_t>> tickets;
         Status* outcome = nullptr;  // of a caller that waits
         bool* done = nullptr;
     };

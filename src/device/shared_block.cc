@@ -5,25 +5,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include <mutex>
-#include <unordered_map>
-
 namespace ringccl {
 namespace {
 
 size_t whole_pages(size_t bytes) {
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     return (bytes + page - 1) / page * page;
-}
-
-// The living blocks of this process by id. Never destroyed, since blocks may outlive other statics.
-struct Living {
-    std::mutex mutex;
-    std::unordered_map<uint64_t, std::weak_ptr<SharedBlock>> blocks;
-};
-Living& living() {
-    static auto* table = new Living;
-    return *table;
 }
 
 }  // namespace
@@ -50,24 +37,12 @@ Result<std::shared_ptr<SharedBlock>> SharedBlock::create(const char* label, size
     madvise(at, block->bytes_, MADV_HUGEPAGE);
     // A forked child has no part in the communicator and would only pay for the page tables.
     madvise(at, block->bytes_, MADV_DONTFORK);
-    std::lock_guard lock(living().mutex);
-    living().blocks.emplace(block->id_, block);
+    enrol(block);
     return block;
 }
 
-std::shared_ptr<SharedBlock> SharedBlock::find(uint64_t id) {
-    std::lock_guard lock(living().mutex);
-    auto found = living().blocks.find(id);
-    return found == living().blocks.end() ? nullptr : found->second.lock();
-}
-
 SharedBlock::~SharedBlock() {
-    if (data_ == nullptr) return;
-    {
-        std::lock_guard lock(living().mutex);
-        living().blocks.erase(id_);
-    }
-    munmap(data_, bytes_);
+    if (data_ != nullptr) munmap(data_, bytes_);
 }
 
 void SharedBlock::discard() {
@@ -78,23 +53,14 @@ Result<MappedBlock> MappedBlock::map(int fd, size_t bytes, bool writable) {
     void* at = mmap(nullptr, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED) return system_failure(errno, "mmap of {} bytes of a peer's memory", bytes);
     madvise(at, bytes, MADV_DONTFORK);
-    MappedBlock block;
-    block.data_ = static_cast<std::byte*>(at);
-    block.bytes_ = bytes;
-    return block;
+    return MappedBlock(static_cast<std::byte*>(at), bytes, [at, bytes] { munmap(at, bytes); });
 }
-
-MappedBlock::MappedBlock(MappedBlock&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
 
 MappedBlock& MappedBlock::operator=(MappedBlock&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
+    std::swap(close_, other.close_);
     return *this;
-}
-
-MappedBlock::~MappedBlock() {
-    if (data_ != nullptr) munmap(data_, bytes_);
 }
 
 }  // namespace ringccl

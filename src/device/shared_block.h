@@ -1,55 +1,47 @@
-// A block of memory that other processes of the host can be shown: a sealed memfd, never a name in /dev/shm.
+// Host memory that other processes of the host can be shown: a sealed memfd, never a name in /dev/shm.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "base/fd.h"
 #include "base/status.h"
+#include "device/block.h"
 
 namespace ringccl {
 
-class SharedBlock {
+class SharedBlock final : public Block {
 public:
     // `bytes` of zeroed memory, rounded up to whole pages.
     static Result<std::shared_ptr<SharedBlock>> create(const char* label, size_t bytes);
-    // The block of this process with that id, or null: how ranks of one process find each other's.
-    static std::shared_ptr<SharedBlock> find(uint64_t id);
-    ~SharedBlock();
-    SharedBlock(const SharedBlock&) = delete;
-    SharedBlock& operator=(const SharedBlock&) = delete;
+    ~SharedBlock() override;
 
     // Gives the pages back to the system although peers may still have them mapped: only when nobody will read them again.
     // Merely destroying a block leaves to peers what they have mapped.
     void discard();
 
-    std::byte* data() const { return data_; }
-    size_t bytes() const { return bytes_; }
-    int fd() const { return fd_.get(); }
-    uint64_t id() const { return id_; }  // random, never 0: names the block to peers
-    bool contains(const void* at, size_t bytes) const {
-        auto* begin = static_cast<const std::byte*>(at);
-        return begin >= data_ && begin + bytes <= data_ + bytes_;
-    }
+    int fd() const override { return fd_.get(); }
 
 private:
     SharedBlock() = default;
 
     Fd fd_;
-    std::byte* data_ = nullptr;
-    size_t bytes_ = 0;
-    uint64_t id_ = 0;
 };
 
-// A peer's block as seen from here, mapped read-only or, for doorbells, writable.
+// A peer's block as seen from here: mapped read-only or, for doorbells, writable; or opened by a device.
 class MappedBlock {
 public:
     static Result<MappedBlock> map(int fd, size_t bytes, bool writable);
     MappedBlock() = default;
-    MappedBlock(MappedBlock&& other) noexcept;
+    // `close` is called when it is not needed any more.
+    MappedBlock(std::byte* data, size_t bytes, std::function<void()> close)
+        : data_(data), bytes_(bytes), close_(std::move(close)) {}
+    MappedBlock(MappedBlock&& other) noexcept { *this = std::move(other); }
     MappedBlock& operator=(MappedBlock&& other) noexcept;
-    ~MappedBlock();
+    ~MappedBlock() {
+        if (close_) close_();
+    }
 
     std::byte* data() const { return data_; }
     size_t bytes() const { return bytes_; }
@@ -57,6 +49,7 @@ public:
 private:
     std::byte* data_ = nullptr;
     size_t bytes_ = 0;
+    std::function<void()> close_;
 };
 
 }  // namespace ringccl

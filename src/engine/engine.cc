@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <thread>
 #include <unordered_map>
 
 namespace ringccl {
@@ -12,20 +13,26 @@ namespace {
 
 // How long a collective may stand still before lasting() is called first, and the longest while between two calls.
 constexpr steady_clock::duration kFirstNotice = std::chrono::milliseconds(100), kRarest = std::chrono::seconds(10);
+// A device rings no doorbell: how long a rank sleeps at most while it has work there.
+constexpr microseconds kDeviceNap{20};
 
 }  // namespace
 
 Engine::Engine(std::vector<Transport*> transports, Doorbell& bell, const Health& health, FlightRecorder& recorder,
-               std::shared_ptr<SharedBlock> stage, Options options)
+               std::shared_ptr<Device> device, StageBlocks stages, Options options)
     : transports_(std::move(transports)),
       bell_(bell),
       health_(health),
       recorder_(recorder),
       options_(std::move(options)),
-      stage_block_(std::move(stage)),
-      scratches_(kLanes) {
-    const size_t each = stage_block_->bytes() / kLanes;
-    for (int lane = 0; lane < kLanes; ++lane) stages_.emplace_back(stage_block_.get(), lane * each, each);
+      device_(std::move(device)),
+      stage_blocks_(std::move(stages)) {
+    const auto share_out = [](const Block* block, std::vector<Stage>& stages) {
+        const size_t each = block->bytes() / kLanes;
+        for (int lane = 0; lane < kLanes; ++lane) stages.emplace_back(block, lane * each, each);
+    };
+    share_out(stage_blocks_.device.get(), stages_);
+    if (stage_blocks_.host != nullptr) share_out(stage_blocks_.host.get(), host_stages_);
     if (options_.timeline != nullptr) trace_.emplace(*options_.timeline);
 }
 
@@ -48,28 +55,48 @@ void Engine::order() {
     }
 }
 
-std::byte* Engine::scratch(int lane, size_t bytes) {
-    auto& memory = scratches_[lane];
-    if (memory.size() < bytes + Stage::kAlign) memory.resize(bytes + Stage::kAlign);
-    const auto at = reinterpret_cast<uintptr_t>(memory.data());
-    return memory.data() + (Stage::kAlign - at % Stage::kAlign) % Stage::kAlign;
+// Channels of one task on one lane have a piece of the lane's scratch each. Tasks take turns on a lane and use it one after the
+// other, but for those of the peers' lane, which run side by side.
+void Engine::lay_out_scratch() {
+    for (int lane = 0; lane < kLanes; ++lane) work_[lane] = landings_[lane] = {};
+    for (Task& task : *tasks_) {
+        size_t work[kLanes] = {}, landings[kLanes] = {};
+        for (const Runner& runner : task.program->runners()) {
+            work[runner.lane()] += runner.work_bytes();
+            landings[runner.lane()] += runner.landing_bytes();
+        }
+        for (int lane = 0; lane < kLanes; ++lane) {
+            const auto need = [&](Scratch& scratch, size_t bytes) {
+                scratch.needed = lane == kPeerLane ? scratch.needed + bytes : std::max(scratch.needed, bytes);
+            };
+            need(work_[lane], work[lane]);
+            need(landings_[lane], landings[lane]);
+        }
+    }
+    for (int lane = 0; lane < kLanes; ++lane) {
+        if (work_[lane].needed != 0) work_[lane].memory = device_->scratch(lane, work_[lane].needed, false);
+        if (landings_[lane].needed != 0) landings_[lane].memory = device_->scratch(lane, landings_[lane].needed, true);
+    }
 }
 
 void Engine::start(Task& task) {
     auto& runners = task.program->runners();
     task.left = runners.size();
-    // Channels of one task on one lane share the lane's scratch: a piece each.
-    size_t needed[kLanes] = {}, used[kLanes] = {};
-    for (Runner& runner : runners) needed[runner.lane()] += runner.scratch_bytes();
-    std::byte* memory[kLanes] = {};
-    for (int lane = 0; lane < kLanes; ++lane)
-        if (needed[lane] != 0) memory[lane] = scratch(lane, needed[lane]);
     const auto index = static_cast<size_t>(&task - tasks_->data());
     if (trace_) begun_[index] = Timeline::now();
+    for (const Runner& runner : runners)
+        if (const int lane = runner.lane(); lane != kPeerLane) work_[lane].used = landings_[lane].used = 0;
     for (Runner& runner : runners) {
         const int lane = runner.lane();
-        runner.start(task.binding, stages_[lane], memory[lane] + used[lane], trace_ ? &*trace_ : nullptr);
-        used[lane] += runner.scratch_bytes();
+        const auto piece = [](Scratch& scratch, size_t bytes) {
+            std::byte* at = scratch.memory + scratch.used;
+            scratch.used += bytes;
+            return at;
+        };
+        std::byte* const work = piece(work_[lane], runner.work_bytes());
+        std::byte* const landings = piece(landings_[lane], runner.landing_bytes());
+        runner.start(task.binding, {&stages_[lane], host_stages_.empty() ? &stages_[lane] : &host_stages_[lane]}, work,
+                     landings, trace_ ? &*trace_ : nullptr);
         active_.push_back({&runner, index});
     }
 }
@@ -116,6 +143,8 @@ Status Engine::run(std::vector<Task>& tasks) {
     tasks_ = &tasks;
     if (trace_) begun_.assign(tasks.size(), 0);
     order();
+    lay_out_scratch();
+    if (!device_->status().ok()) return device_->status();
     for (Task& task : tasks)
         if (task.waits_for == 0) start(task);
 
@@ -131,6 +160,7 @@ Status Engine::run(std::vector<Task>& tasks) {
         }
         if (active_.empty()) break;
         if (!health_.good()) return health_.first();
+        if (!device_->status().ok()) return device_->status();
         if (patience.idle() == Patience::Next::poll) continue;
 
         // The clock of the deadline starts with the first sleep after a move: a rank that polls is not stuck yet.
@@ -142,7 +172,8 @@ Status Engine::run(std::vector<Task>& tasks) {
         const auto waited = now - last_move;
         if (waited >= options_.timeout) return late();
         if (waited >= next_notice_) note_waiting(waited);
-        const auto limit = std::min<steady_clock::duration>(options_.timeout, next_notice_) - waited;
+        auto limit = std::min<steady_clock::duration>(options_.timeout, next_notice_) - waited;
+        if (device_->busy()) limit = std::min<steady_clock::duration>(limit, kDeviceNap);
         if (sleep(std::chrono::ceil<microseconds>(limit), status)) {
             if (!status.ok()) return status;
             patience.renew();
@@ -152,6 +183,19 @@ Status Engine::run(std::vector<Task>& tasks) {
     // What the last pass offered still has to be made known.
     for (Transport* transport : transports_) transport->progress();
     return {};
+}
+
+Status Engine::copy(void* dst, const void* src, size_t bytes) {
+    if (bytes == 0 || dst == src) return {};
+    device_->copy(kPeerLane, dst, src, bytes, false);
+    const Device::Ticket ticket = device_->mark(kPeerLane);
+    while (ticket != 0 && device_->status().ok() && !device_->done(kPeerLane, ticket)) std::this_thread::sleep_for(kDeviceNap);
+    return device_->status();
+}
+
+void Engine::abandon() {
+    device_->drain();
+    for (const Active& active : active_) active.runner->abandon();
 }
 
 // Looks once more and sleeps if nothing has moved meanwhile; true if something had.

@@ -30,6 +30,15 @@ struct Task {
     size_t left = 0;                  // runners that are not done
 };
 
+// Where results wait for peers: on the device and, if that is not the host and not all peers can be shown it, on the host too.
+struct StageBlocks {
+    std::shared_ptr<Block> device, host;
+
+    std::vector<std::shared_ptr<Block>> all() const {
+        return host != nullptr ? std::vector{device, host} : std::vector{device};
+    }
+};
+
 class Engine {
 public:
     struct Options {
@@ -42,10 +51,14 @@ public:
     };
 
     Engine(std::vector<Transport*> transports, Doorbell& bell, const Health& health, FlightRecorder& recorder,
-           std::shared_ptr<SharedBlock> stage, Options options);
+           std::shared_ptr<Device> device, StageBlocks stages, Options options);
 
     // Blocks until all tasks are done or one has failed; after a failure the links are spoilt and nothing more may be run.
     Status run(std::vector<Task>& tasks);
+    // Copies within this rank's device, which may overlap only if they are the same. On return it is done.
+    Status copy(void* dst, const void* src, size_t bytes);
+    // After run() has failed or thrown: when this returns, nothing of the batch reads or writes any buffer.
+    void abandon();
 
     // After run() has failed: the collective that did not end, the oldest if there are several, and the ranks that this one
     // waits for.
@@ -59,9 +72,9 @@ public:
 
 private:
     void order();
+    void lay_out_scratch();
     void start(Task& task);
     void finish(Task& task);
-    std::byte* scratch(int lane, size_t bytes);
     bool advance(Status& status);
     bool sleep(std::chrono::microseconds limit, Status& status);
     void note_waiting(std::chrono::steady_clock::duration waited);
@@ -79,9 +92,14 @@ private:
     FlightRecorder& recorder_;
     Options options_;
     std::optional<SliceTrace> trace_;
-    std::shared_ptr<SharedBlock> stage_block_;
-    std::vector<Stage> stages_;                      // one per lane
-    std::vector<std::vector<std::byte>> scratches_;  // per lane, grown on demand
+    std::shared_ptr<Device> device_;
+    StageBlocks stage_blocks_;
+    std::vector<Stage> stages_, host_stages_;  // one per lane; the second empty if the first can be shown to every peer
+    struct Scratch {
+        std::byte* memory = nullptr;
+        size_t needed = 0, used = 0;
+    };
+    Scratch work_[kLanes], landings_[kLanes];  // of the batch that runs
     std::vector<Active> active_;
     std::vector<Task>* tasks_ = nullptr;                 // the batch that runs
     std::chrono::steady_clock::duration next_notice_{};  // how long nothing may move until lasting() is called

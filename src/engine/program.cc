@@ -28,25 +28,25 @@ size_t result_bytes(const Plan& plan, size_t element) {
     return count * element;
 }
 
-Arithmetic arithmetic_of(const Shape& shape, int world_size) {
+Arithmetic arithmetic_of(const Shape& shape) {
     Arithmetic a;
     a.element = type_size(shape.type);
-    a.divisor = world_size;
     if (shape.op == Op::none) return a;
     const Op base = shape.op == Op::avg || shape.op == Op::premul ? Op::sum : shape.op;
-    a.combine = reduce_kernel(shape.type, base);
-    a.finish = shape.op == Op::avg ? reduce_kernel(shape.type, Op::avg) : a.combine;
-    if (shape.op == Op::premul) a.scale = reduce_kernel(shape.type, Op::premul);
+    a.combine = {shape.type, base};
+    a.finish = {shape.type, shape.op == Op::avg ? Op::avg : base};
+    if (shape.op == Op::premul) a.scale = {shape.type, Op::premul};
     return a;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& shape, const World& world, int lane_shift,
-                                               const Sizes& sizes, const Wiring& wiring, const Wiring::Cause& cause) {
+                                               const Sizes& sizes, Device& device, const Wiring& wiring,
+                                               const Wiring::Cause& cause) {
     auto program = std::make_unique<Program>();
     program->algorithm_ = plan.algorithm;
-    program->arithmetic_ = arithmetic_of(shape, world.size);
+    program->arithmetic_ = arithmetic_of(shape);
     const bool pair = shape.kind == Kind::send || shape.kind == Kind::recv;
     const size_t element = program->arithmetic_.element;
     const bool stream = result_bytes(plan, element) >= sizes.stream_from;
@@ -77,9 +77,11 @@ Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& sh
             for (int source : step.sources) {
                 bound.sources.push_back(&wiring.receiver(source, lane));
                 bound.source_progress.push_back(&wiring.progress(source));
+                bound.lands |= wiring.capabilities(source).lands;
                 if (source < world.rank) ++bound.local_place;
             }
-            bound.stream = stream && step.sinks.empty();
+            bound.past_caches = stream && step.sinks.empty();
+            bound.land_in_place = device.peer_memory() == nullptr;
             // Not what a sum has just left in the caches: that is copied to the stage faster than the kernel pins pages. Nor
             // what goes past them, which the kernel's copy does not.
             const bool large = stream || step.count >= sizes.stream_from / element;
@@ -89,7 +91,9 @@ Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& sh
                 SendLink* link = &wiring.sender(sink, lane);
                 bound.sinks.push_back(link);
                 bound.sink_progress.push_back(&wiring.progress(sink));
-                bound.inline_bytes = std::min(bound.inline_bytes, wiring.inline_bytes(sink));
+                const Capabilities can = wiring.capabilities(sink);
+                bound.inline_bytes = std::min(bound.inline_bytes, can.inline_bytes);
+                bound.through_host |= can.host_only && device.peer_memory() != nullptr;
                 auto known = std::find_if(sinks.begin(), sinks.end(), [&](const Runner::Sink& s) { return s.rank == sink; });
                 bound.holds.push_back(static_cast<size_t>(known - sinks.begin()));
                 if (known == sinks.end()) sinks.push_back({sink, link});
@@ -99,7 +103,7 @@ Result<std::unique_ptr<Program>> Program::make(const Plan& plan, const Shape& sh
             program->shows_memory_ |= !bound.sinks.empty() && largest > bound.inline_bytes;
             steps.push_back(std::move(bound));
         }
-        program->runners_.emplace_back(std::move(steps), std::move(sinks), lane, program->arithmetic_);
+        program->runners_.emplace_back(std::move(steps), std::move(sinks), lane, program->arithmetic_, device);
         // Point-to-point calls to different peers, or in different directions, do not wait for each other.
         const uint64_t claim = pair
                                    ? (uint64_t{1} << 40) + static_cast<uint64_t>(peers.front()) * 2 + (shape.kind == Kind::recv)

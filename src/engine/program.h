@@ -8,16 +8,10 @@
 #include <vector>
 
 #include "engine/runner.h"
-#include "kernels/cpu/kernels.h"
 #include "plan/planners.h"
 #include "transports/transport.h"
 
 namespace ringccl {
-
-// Slices per window: what may be on its way on a link before the receiver takes any. Twice this fits into a link, because a
-// plan may offer a window of one step and of the next to the same peer before the first is taken.
-constexpr size_t kWindowSlices = 4;
-static_assert(2 * kWindowSlices <= kLinkDepth);
 
 // How the links of a plan are found.
 struct Wiring {
@@ -29,7 +23,7 @@ struct Wiring {
     std::function<Status(const std::vector<int>& peers, int lane, const Cause& cause)> connect;
     std::function<SendLink&(int peer, int lane)> sender;
     std::function<RecvLink&(int peer, int lane)> receiver;
-    std::function<size_t(int peer)> inline_bytes;
+    std::function<Capabilities(int peer)> capabilities;
     std::function<FlightRecorder::Progress&(int peer)> progress;  // where its slices are counted
 };
 
@@ -45,7 +39,8 @@ public:
     // `lane_shift` moves the plan to other lanes, so that operations of a group run beside each other. `sequence` is that of
     // the operation which is the first to want it.
     static Result<std::unique_ptr<Program>> make(const Plan& plan, const Shape& shape, const World& world, int lane_shift,
-                                                 const Sizes& sizes, const Wiring& wiring, const Wiring::Cause& cause);
+                                                 const Sizes& sizes, Device& device, const Wiring& wiring,
+                                                 const Wiring::Cause& cause);
 
     std::vector<Runner>& runners() { return runners_; }
     // What the program has to itself while it runs: lanes for a collective, one direction to one peer for point to point.

@@ -1,5 +1,8 @@
-// Runs one channel of a plan: for each phase, for each window, for each step, for each slice: take, combine, put, offer.
-// advance() does what can be done now and never waits.
+// Runs one channel of a plan: for each slice that its cursor comes to: take, combine, put, offer. advance() does what can be
+// done now and never waits.
+//
+// A slice is begun when all its sources have come, and ended when the device is done with it and the sinks have room: then it
+// is offered, and the sources' memory given back. On the host that is one moment; on a device several slices are under way.
 //
 // Where a result goes, and how often its bytes are touched, is decided per slice from what the sinks' links can take:
 //   - a slice small enough to travel inside a message is offered from anywhere, and free at once;
@@ -10,54 +13,12 @@
 #include <cstddef>
 #include <vector>
 
+#include "engine/bound_step.h"
+#include "engine/cursor.h"
 #include "engine/slice_trace.h"
 #include "engine/stage.h"
-#include "kernels/cpu/kernels.h"
-#include "plan/plan.h"
-#include "trace/flight_recorder.h"
-#include "transports/transport.h"
 
 namespace ringccl {
-
-// The kernels of one operation.
-struct Arithmetic {
-    size_t element = 1;              // bytes
-    ReduceKernel combine = nullptr;  // a step that reduces
-    ReduceKernel finish = nullptr;   // the same where the result is final
-    ReduceKernel scale = nullptr;    // premul: what an input goes through first
-    int divisor = 1;
-};
-
-// An operation with its buffers as the engine sees them.
-struct Binding {
-    const Operation* operation = nullptr;
-    int rank = 0;  // this one
-    const std::byte* send = nullptr;
-    std::byte* recv = nullptr;
-    const SharedBlock* send_block = nullptr;  // the shared block that holds the buffer, or null
-    const SharedBlock* recv_block = nullptr;
-    Scale scale;
-};
-
-// A step with its links.
-struct BoundStep {
-    std::vector<RecvLink*> sources;
-    std::vector<int> source_ranks;
-    std::vector<FlightRecorder::Progress*> source_progress;
-    std::vector<SendLink*> sinks;
-    std::vector<FlightRecorder::Progress*> sink_progress;
-    std::vector<size_t> holds;  // for each sink, its place in Runner::holds_
-    size_t inline_bytes = 0;    // the largest slice that every sink's link copies
-    bool stream = false;        // the result bypasses the caches
-    bool fetch = false;         // what is offered goes to one peer, which copies it as it is and not past the caches
-    size_t local_place = 0;     // of the local operand among the operands, in rank order
-    size_t count = 0;           // elements
-    size_t slice = 1;           // elements
-    size_t windows = 1;         // filled by the runner
-    Region local, dest;
-    int phase = 0;
-    bool reduce = false, finish = false, stage = false;
-};
 
 class Runner {
 public:
@@ -68,49 +29,64 @@ public:
         int rank;
         SendLink* link;
     };
-    Runner(std::vector<BoundStep> steps, std::vector<Sink> sinks, int lane, const Arithmetic& arithmetic);
+    Runner(std::vector<BoundStep> steps, std::vector<Sink> sinks, int lane, const Arithmetic& arithmetic, Device& device);
 
     int lane() const { return lane_; }
-    // What start() must be given for landings and scaled inputs.
-    size_t scratch_bytes() const { return scratch_bytes_; }
+    // What start() must be given: bytes on the device for a value in between, and bytes for landings.
+    size_t work_bytes() const { return work_bytes_; }
+    size_t landing_bytes() const { return landing_bytes_; }
+
+    // Where results wait for those that they are offered to. `host` can be shown to every sink.
+    struct Stages {
+        Stage* device;
+        Stage* host;
+    };
     // `trace`: null, or who is told of every slice.
-    void start(const Binding& binding, Stage& stage, std::byte* scratch, SliceTrace* trace);
+    void start(const Binding& binding, Stages stages, std::byte* work, std::byte* landings, SliceTrace* trace);
     State advance();
     // What went wrong, after `failed`.
     const Status& status() const { return status_; }
     // A rank that must do something before this one can go on, or -1.
     int waits_for();
+    // Another runner has failed, or the device; nothing is under way on the device any more.
+    void abandon();
 
 private:
-    struct Span {
-        size_t begin, count;  // elements of the step
-    };
     struct Hold {
         int rank;
         SendLink* link;
-        uint64_t until;
+        uint64_t until = 0;  // the number of the last slice that is the caller's own memory
+        uint64_t ahead = 0;  // slices that have been begun and not yet offered
+    };
+    struct Begun {
+        size_t step = 0, round = 0;
+        Device::Ticket ticket = 0;
+        Source source;  // what is offered, if the step has sinks
+        size_t bytes = 0;
+        bool offers = false, held = false;
+        std::vector<uint8_t> pinned;  // sources that are pinned
+        Timeline::Ticks since = 0;    // when the slice became the current one; only with a trace
     };
 
-    size_t most_sources() const;
-    size_t largest_slice() const;
-    bool needs_scratch() const;
-    const BoundStep& step() const { return steps_[step_]; }
-    size_t slices_in_window() const;
-    Span slice_span(size_t slice) const;
+    void measure_memory();
+    const BoundStep& step() const { return steps_[cursor_.step()]; }
+    Begun& begun(size_t number) { return begun_[number % begun_.size()]; }
     std::byte* local_memory(const Region& region, size_t begin) const;
-    const SharedBlock* block_of(const Region& region) const;
+    const Block* block_of(const Region& region) const;
     std::byte* landing(size_t source, size_t slice) const;
 
-    void enter_step();
+    bool post();
     bool take_sources();
-    bool sinks_ready() const;
-    bool carry_out(Span span);
-    bool combine(std::byte* out, Span span);
+    bool begin(Span span);
+    bool place(Begun& slice, std::byte* home, const Region& region);
+    void push(Begun& slice, bool works);
+    bool pin(Begun& slice);
+    void unpin(Begun& slice);
     void reduce(std::byte* out, Span span);
-    void run_kernel(ReduceKernel kernel, std::byte* out, size_t operands, size_t count);
-    void offer(const Source& source, bool held);
-    void trace_received();
-    void next_slice();
+    bool end_begun();
+    bool sinks_ready(const BoundStep& step) const;
+    void offer(const BoundStep& step, const Begun& slice);
+    void give_back(const BoundStep& step, const Begun& slice);
     bool settled();
     State stuck(bool moved);
     Status differs(int source, const View& view) const;
@@ -118,25 +94,29 @@ private:
     std::vector<BoundStep> steps_;
     int lane_;
     const Arithmetic* arithmetic_;
-    size_t largest_slice_;  // bytes, rounded up to Stage::kAlign
-    size_t scratch_bytes_;
+    Device* device_;
+    size_t depth_;
+    size_t most_sources_ = 0;
+    size_t largest_slice_ = 0;  // bytes, rounded up to Stage::kAlign
+    size_t landing_sets_ = 1;   // on a device the landings of one step are still read while the next one's are filled
+    size_t work_bytes_ = 0, landing_bytes_ = 0;
     size_t eager_bytes_ = 0;  // what is larger need not be copied, only for its owner to go on
     std::vector<Hold> holds_;
     std::vector<View> views_;
     std::vector<const void*> operands_;
 
     const Binding* binding_ = nullptr;
-    Stage* stage_ = nullptr;
-    std::byte* scratch_ = nullptr;
+    Stages stages_{};
+    std::byte* work_ = nullptr;
+    std::byte* landings_ = nullptr;
     SliceTrace* trace_ = nullptr;
-    Timeline::Ticks slice_since_ = 0;  // when the current slice became the current one; only with a trace
+    Timeline::Ticks slice_since_ = 0;
 
-    size_t phase_begin_ = 0, phase_end_ = 0;  // steps of the current phase
-    size_t phase_windows_ = 0;
-    size_t step_ = 0, window_ = 0, slice_ = 0;
-    size_t slices_ = 0;  // of the current step in the current window
-    size_t viewed_ = 0;  // sources of the current slice that have been taken
-    bool running_ = false;
+    Cursor cursor_;
+    bool posted_ = false;  // whether the current step's sources know where to put its slices
+    size_t viewed_ = 0;    // sources of the current slice that have been taken
+    std::vector<Begun> begun_;
+    size_t last_begun_ = 0, last_done_ = 0, last_ended_ = 0;  // numbers: begun; done by the device; offered and given back
     Status status_;
 };
 

@@ -45,10 +45,14 @@ void Stage::start_over_if_empty() {
     if (leases_.empty()) head_ = tail_ = next_look_ = 0;
 }
 
-void Stage::commit(std::span<SendLink* const> sinks) {
+void Stage::commit() {
     head_ = pending_end_;
-    leases_.push_back({head_, sinks.size()});
-    for (SendLink* link : sinks) waiters_.push_back({link, link->offered()});
+    leases_.push_back({head_, 0});
+}
+
+void Stage::await(SendLink& link, uint64_t number) {
+    ++leases_.back().waiters;
+    waiters_.push_back({&link, number});
 }
 
 void Stage::reclaim() {

@@ -5,28 +5,29 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
+#include "device/device.h"
 #include "transports/transport.h"
 
 namespace ringccl {
 
 class Stage {
 public:
-    static constexpr size_t kAlign = 128;  // two cache lines: what the prefetcher pairs
+    static constexpr size_t kAlign = Device::kAlign;
 
     Stage() = default;
     // Serves from [offset, offset + bytes) of the block.
-    Stage(const SharedBlock* block, size_t offset, size_t bytes)
+    Stage(const Block* block, size_t offset, size_t bytes)
         : block_(block), base_(block->data() + offset), capacity_(bytes / kAlign * kAlign) {}
 
-    const SharedBlock* block() const { return block_; }
+    const Block* block() const { return block_; }
 
     // Memory for one slice, or null if peers must first take more. Followed by commit() or not used.
     std::byte* allocate(size_t bytes);
-    // The last allocation has been offered to these links, as each one's latest slice.
-    void commit(std::span<SendLink* const> sinks);
+    // The last allocation is in use, until each link that it then awaits has taken its slice of that number.
+    void commit();
+    void await(SendLink& link, uint64_t number);
 
 private:
     struct Waiter {
@@ -40,7 +41,7 @@ private:
     void start_over_if_empty();
     void reclaim();
 
-    const SharedBlock* block_ = nullptr;
+    const Block* block_ = nullptr;
     std::byte* base_ = nullptr;
     size_t capacity_ = 0;
     size_t head_ = 0, tail_ = 0;  // bytes ever placed and ever freed; the difference is in use

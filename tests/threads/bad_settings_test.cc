@@ -25,7 +25,8 @@ bool right(const Knob& knob, const std::string& value) {
     }
     // None of the values tried is a word of any knob, nor an interface; a made-up host may be called anything, and so may a
     // directory and a file.
-    return std::string(knob.name) == "RINGCCL_HOST_ID" || knob.text == &Settings::record || knob.text == &Settings::timeline;
+    return knob.text == &Settings::host_id || knob.text == &Settings::record || knob.text == &Settings::timeline ||
+           knob.text == &Settings::cuda_module;
 }
 
 // In a folder of its own, for what records and timelines leave.

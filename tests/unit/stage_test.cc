@@ -6,6 +6,8 @@
 #include <cstring>
 #include <random>
 
+#include "device/shared_block.h"
+
 namespace ringccl {
 namespace {
 
@@ -34,8 +36,11 @@ protected:
     std::byte* place(size_t bytes, std::vector<SendLink*> links) {
         std::byte* at = stage_.allocate(bytes);
         if (at == nullptr) return nullptr;
-        for (SendLink* link : links) link->offer({}, {});
-        stage_.commit(links);
+        stage_.commit();
+        for (SendLink* link : links) {
+            link->offer({}, {});
+            stage_.await(*link, link->offered());
+        }
         return at;
     }
 

@@ -7,6 +7,8 @@
 #include <map>
 #include <thread>
 
+#include "communicator/stream.h"
+
 namespace ringccl {
 namespace {
 
@@ -53,11 +55,11 @@ TEST_F(WorkQueueTest, OneAtATimeAndInEachCallersOrder) {
     std::vector<std::thread> callers;
     for (int caller = 0; caller < kCallers; ++caller)
         callers.emplace_back([&, caller] {
-            const std::vector<std::shared_ptr<Stream>> streams = {std::make_shared<Stream>(), std::make_shared<Stream>()};
+            const std::vector<std::shared_ptr<Order>> streams = {std::make_shared<Stream>(), std::make_shared<Stream>()};
             for (uint64_t number = 0; number < kEach; ++number) {
                 // Now and then a run of each, so that the turn is often nobody's and often wanted.
                 if (number / 7 % (caller + 2) == 0) {
-                    queue_.enqueue(work(caller, number), streams);
+                    EXPECT_TRUE(queue_.enqueue(work(caller, number), streams).ok());
                 } else {
                     EXPECT_TRUE(queue_.run(work(caller, number)).ok());
                 }
@@ -96,22 +98,22 @@ TEST_F(WorkQueueTest, WorkIsHandedOverWhileSomebodyWorks) {
 }
 
 TEST_F(WorkQueueTest, ClosingCarriesOutWhatIsQueued) {
-    const std::vector<std::shared_ptr<Stream>> streams = {std::make_shared<Stream>()};
+    const auto stream = std::make_shared<Stream>();
     held_.store(true);
-    for (uint64_t number = 0; number < 50; ++number) queue_.enqueue(work(0, number), streams);
+    for (uint64_t number = 0; number < 50; ++number) EXPECT_TRUE(queue_.enqueue(work(0, number), {stream}).ok());
     held_.store(false);
     queue_.close();
     EXPECT_EQ(total_, 50u);
-    EXPECT_TRUE(streams[0]->synchronize().ok());
+    EXPECT_TRUE(stream->synchronize().ok());
 }
 
 TEST_F(WorkQueueTest, WhatWasQueuedBehindAFailureIsNotDone) {
-    const std::vector<std::shared_ptr<Stream>> streams = {std::make_shared<Stream>()};
+    const auto stream = std::make_shared<Stream>();
     ASSERT_TRUE(health_.fail(failure(ringRemoteError, "rank 3 is gone")));
-    queue_.enqueue(work(0, 0), streams);
+    EXPECT_TRUE(queue_.enqueue(work(0, 0), {stream}).ok());
     queue_.close();
     EXPECT_EQ(total_, 0u);
-    EXPECT_EQ(streams[0]->synchronize().code(), ringRemoteError);
+    EXPECT_EQ(stream->synchronize().code(), ringRemoteError);
 }
 
 }  // namespace

@@ -65,13 +65,15 @@ Result<bool> Courier::send(const std::string& to, Letter letter, int descriptor)
     message.msg_namelen = length;
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    if (descriptor >= 0) {
+        message.msg_control = control;
+        message.msg_controllen = sizeof control;
+        cmsghdr* header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    }
 
     ssize_t sent;
     do sent = sendmsg(fd(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -115,11 +117,12 @@ Result<std::vector<Courier::Received>> Courier::receive() {
             log().warn("a stranger's datagram of {} bytes reached this rank's unix socket and was dropped", got);
             continue;
         }
-        if (descriptors.size() != 1)
+        const size_t expected = envelope.letter.kind == Letter::Kind::device_block ? 0 : 1;
+        if (descriptors.size() != expected)
             return failure(ringSystemError, "rank {} passed a descriptor that this process could not receive{}",
                            envelope.letter.from,
                            (message.msg_flags & MSG_CTRUNC) ? ": its limit of open files is reached (ulimit -n)" : "");
-        letters.push_back({envelope.letter, std::move(descriptors.front())});
+        letters.push_back({envelope.letter, expected == 0 ? Fd() : std::move(descriptors.front())});
     }
     return letters;
 }

@@ -10,16 +10,18 @@
 #include "base/fd.h"
 #include "base/status.h"
 #include "bootstrap/secret.h"
+#include "device/block.h"
 
 namespace ringccl {
 
-// What a letter is about; the descriptor is attached.
+// What a letter is about; the descriptor is attached, but for memory of a device, which has a name instead.
 struct Letter {
-    enum class Kind : uint32_t { arena, block, event };
+    enum class Kind : uint32_t { arena, block, event, device_block };
     Kind kind = Kind::block;
     int32_t from = 0;
     uint64_t id = 0;     // of a block
     uint64_t bytes = 0;  // of the arena or block
+    Block::DeviceName name{};
 };
 
 class Courier {
@@ -30,7 +32,7 @@ public:
     int fd() const { return socket_.get(); }
 
     // Sends without waiting. false: the receiver's queue is full, try again. An error: nobody there, or no permission.
-    Result<bool> send(const std::string& to, Letter letter, int descriptor);
+    Result<bool> send(const std::string& to, Letter letter, int descriptor = -1);
 
     struct Received {
         Letter letter;

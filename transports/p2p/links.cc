@@ -15,10 +15,13 @@ P2pSendLink::P2pSendLink(P2pTransport& transport, Peer& peer, int lane)
       peer_(peer),
       outbox_(transport.arena().outbox(peer.rank, lane)),
       counter_(peer.arena.released(transport.rank(), lane)),
-      peer_fetches_(peer.arena.fetches(transport.rank())->load(std::memory_order_acquire) != 0) {}
+      peer_fetches_(peer.arena.fetches(transport.rank())->load(std::memory_order_acquire) != 0),
+      peer_sees_(peer.arena.sees(transport.rank())->load(std::memory_order_acquire) != 0) {}
 
 bool P2pSendLink::takes(const Source& source) const {
-    if (peer_.same_process || source.bytes <= kInlineBytes) return true;
+    if (source.bytes <= transport_.inline_bytes()) return true;
+    if (transport_.on_device() && !peer_sees_ && (source.block == nullptr || source.block->fd() < 0)) return false;
+    if (peer_.same_process) return true;
     if (source.block != nullptr && transport_.show(peer_, *source.block)) return true;
     return source.fetch && peer_fetches_ && source.bytes >= transport_.fetch_min_bytes();
 }
@@ -32,7 +35,7 @@ void P2pSendLink::offer(const Fingerprint& print, const Source& source) {
     Entry& entry = outbox_[offered_ % kLinkDepth];
     entry.print = print;
     entry.bytes = static_cast<uint32_t>(source.bytes);
-    if (source.bytes <= kInlineBytes) {
+    if (source.bytes <= transport_.inline_bytes()) {
         entry.form = Entry::Form::inside;
         if (source.bytes != 0) std::memcpy(entry.inside, source.data, source.bytes);
     } else if (peer_.same_process) {
@@ -101,17 +104,20 @@ bool P2pRecvLink::stands() {
     return false;
 }
 
-// A peer in this process may free its memory as soon as it has failed, so it waits until nobody reads (P2pTransport::withdraw).
-// Memory of another process may change under the reader, but is there.
+// A peer in this process may free its memory as soon as it has failed, and so may a device's, so it waits until nobody reads
+// (P2pTransport::withdraw). Host memory of another process may change under the reader, but is there.
 bool P2pRecvLink::pin() {
-    if (!peer_.same_process) return true;
-    reading_->store(1, std::memory_order_relaxed);
-    light_fence();
+    if (!peer_.must_pin) return true;
+    reading_->store(++pins_, std::memory_order_relaxed);
+    if (peer_.same_process)
+        light_fence();
+    else
+        std::atomic_thread_fence(std::memory_order_seq_cst);
     return stands();
 }
 
 bool P2pRecvLink::unpin() {
-    if (peer_.same_process) reading_->store(0, std::memory_order_release);
+    if (peer_.must_pin) reading_->store(--pins_, std::memory_order_release);
     return stands();
 }
 

@@ -29,6 +29,7 @@ private:
     Entry* outbox_;
     const std::atomic<uint64_t>* counter_;  // in the peer's arena
     bool peer_fetches_;                     // the peer can read our memory by process_vm_readv
+    bool peer_sees_;                        // its device can read memory of ours
     uint64_t offered_ = 0;
     uint64_t released_ = 0;  // as last seen
     Status status_;
@@ -55,6 +56,7 @@ private:
     const Entry* outbox_;             // in the peer's arena
     std::atomic<uint64_t>* counter_;  // in ours
     std::atomic<uint32_t>* reading_;  // in ours
+    uint32_t pins_ = 0;               // what it holds
     struct Posted {
         std::byte* landing;
         size_t bytes;

@@ -19,14 +19,17 @@ using json = nlohmann::json;
 namespace {
 // Bytes of an entry that are not payload: counted as headers.
 constexpr size_t kHeaderBytes = sizeof(Entry) - kInlineBytes;
+// Longer than any device takes for a slice.
+constexpr std::chrono::seconds kDeviceReads{1};
 }  // namespace
 
 Result<std::unique_ptr<P2pTransport>> P2pTransport::open(const Secret& secret, int rank, int size, const Settings& settings,
-                                                         const Presence& presence, Doorbell& bell) {
+                                                         const Presence& presence, Doorbell& bell, Device& device) {
     std::unique_ptr<P2pTransport> p2p(new P2pTransport);
     p2p->rank_ = rank;
     p2p->pointers_ = settings.pointer != 0;
-    p2p->fetching_ = settings.cma != 0;
+    p2p->memory_ = device.peer_memory();
+    p2p->fetching_ = settings.cma != 0 && !p2p->on_device();
     p2p->fetch_min_bytes_ = static_cast<size_t>(settings.cma_min_bytes);
     p2p->presence_ = &presence;
     p2p->bell_ = &bell;
@@ -47,13 +50,16 @@ Result<std::unique_ptr<P2pTransport>> P2pTransport::open(const Secret& secret, i
     return p2p;
 }
 
-void P2pTransport::lend_stage(std::shared_ptr<SharedBlock> stage) {
-    stage_ = std::move(stage);
-    arena_.stage_id()->store(stage_->id(), std::memory_order_release);
+Status P2pTransport::lend(std::vector<std::shared_ptr<Block>> stages) {
+    stages_ = std::move(stages);
+    if (on_device()) RINGCCL_TRY(memory_->poke(stages_[0]->data(), probe_word_));
+    for (size_t s = stages_.size(); s-- != 0;) arena_.stage_id(s)->store(stages_[s]->id(), std::memory_order_release);
+    return {};
 }
 
 json P2pTransport::card() const {
-    return {{"process", process_token()},
+    return {{"device", on_device() ? memory_->device() : -1},
+            {"process", process_token()},
             {"pid", process_id()},
             {"courier", courier_->name()},
             {"arena", block_->id()},
@@ -66,8 +72,9 @@ bool P2pTransport::read_card(const json& card, Peer& peer, std::string& why_not)
         peer.pid = card.at("pid").get<pid_t>();
         peer.courier = card.at("courier").get<std::string>();
         peer.same_process = pointers_ && card.at("process").get<std::string>() == process_token();
+        peer.must_pin = peer.same_process || on_device();
         if (peer.same_process) {
-            peer.direct = SharedBlock::find(card.at("arena").get<uint64_t>());
+            peer.direct = Block::find(card.at("arena").get<uint64_t>());
             if (peer.direct == nullptr) {
                 why_not = "it is in this process and has already given up";
                 return false;
@@ -97,12 +104,8 @@ Status P2pTransport::probe(const std::vector<json>& cards, const std::vector<boo
         }
         Peer& peer = peers_[r];
         if (!read_card(cards[r], peer, why_not[r])) continue;
-        if (peer.same_process) {
-            peer.reached = true;
-        } else {
-            to_write.push_back(r);
-            to_hear.push_back(r);
-        }
+        if (!peer.same_process) to_write.push_back(r);
+        to_hear.push_back(r);
     }
 
     // Everybody writes to everybody and queues are short (net.unix.max_dgram_qlen), so writing and reading take turns.
@@ -124,11 +127,12 @@ Status P2pTransport::probe(const std::vector<json>& cards, const std::vector<boo
                 if (!sent.value()) return false;
                 peer.eventfd_sent = true;
             }
-            if (peer.shown.empty()) {
-                auto sent = write({Letter::Kind::block, rank_, stage_->id(), stage_->bytes()}, stage_->fd());
+            while (peer.shown.size() < stages_.size()) {
+                const Block& stage = *stages_[peer.shown.size()];
+                auto sent = send_block(peer, stage);
                 if (!sent.ok()) return give_up(sent.status());
                 if (!sent.value()) return false;
-                peer.shown.push_back(stage_->id());
+                peer.shown.push_back(stage.id());
             }
             // The arena goes last: when it is there, all is there.
             auto sent = write({Letter::Kind::arena, rank_, block_->id(), block_->bytes()}, block_->fd());
@@ -136,6 +140,10 @@ Status P2pTransport::probe(const std::vector<json>& cards, const std::vector<boo
             return sent.value();
         });
         RINGCCL_TRY(receive_letters());
+        // Devices are tried out on what peers of this process have lent, so that must be there.
+        for (int r : to_hear)
+            if (peers_[r].same_process)
+                peers_[r].reached = !on_device() || peers_[r].arena.stage_id(0)->load(std::memory_order_acquire) != 0;
         if (to_write.empty() && std::none_of(to_hear.begin(), to_hear.end(), unheard)) break;
         if (stop.load()) return failure(ringRemoteError, "aborted while sharing memory with ranks of this host");
         if (deadline.passed()) {
@@ -144,7 +152,9 @@ Status P2pTransport::probe(const std::vector<json>& cards, const std::vector<boo
             break;
         }
         pollfd inbox{courier_->fd(), POLLIN, 0};
-        poll(&inbox, 1, to_write.empty() ? static_cast<int>(std::min<int64_t>(deadline.left().count(), 50)) : 1);
+        const bool near =
+            std::any_of(to_hear.begin(), to_hear.end(), [&](int r) { return peers_[r].same_process && unheard(r); });
+        poll(&inbox, 1, to_write.empty() && !near ? static_cast<int>(std::min<int64_t>(deadline.left().count(), 50)) : 1);
     }
 
     for (int r = 0; r < size; ++r) {
@@ -156,8 +166,33 @@ Status P2pTransport::probe(const std::vector<json>& cards, const std::vector<boo
         } else if (fetching_) {
             prove_fetching(peer, cards[r]);
         }
+        if (on_device()) prove_seeing(peer, cards[r]);
     }
     return {};
+}
+
+// Has this rank's device read a word of the peer's.
+void P2pTransport::prove_seeing(Peer& peer, const json& card) {
+    const Status seen = see(peer, card);
+    if (!seen.ok())
+        log().info("rank {} is shown memory of rank {}'s device through the host: {}", rank_, peer.rank, seen.text());
+    arena_.sees(peer.rank)->store(seen.ok(), std::memory_order_release);
+}
+
+Status P2pTransport::see(Peer& peer, const json& card) {
+    const std::byte* word_at = nullptr;
+    std::shared_ptr<Block> direct;
+    if (peer.same_process) {
+        if (const int device = card.at("device").get<int>(); device != memory_->device()) RINGCCL_TRY(memory_->enable(device));
+        direct = Block::find(peer.arena.stage_id(0)->load(std::memory_order_acquire));
+        if (direct != nullptr) word_at = direct->data();
+    } else if (const auto* shown = peer.block(peer.arena.stage_id(0)->load(std::memory_order_acquire))) {
+        word_at = shown->map.data();
+    }
+    if (word_at == nullptr) return failure(ringSystemError, "its memory could not be opened");
+    RINGCCL_ASSIGN(const uint64_t word, memory_->peek(word_at));
+    if (word == card.at("word").get<uint64_t>()) return {};
+    return failure(ringSystemError, "what was read from it is not what it wrote");
 }
 
 void P2pTransport::prove_fetching(Peer& peer, const json& card) {
@@ -196,7 +231,20 @@ bool P2pTransport::open_letter(Peer& peer, const Letter& letter, Fd descriptor, 
         case Letter::Kind::block: {
             MappedBlock block;
             if (!mapped(MappedBlock::map(descriptor.get(), letter.bytes, false), block)) return false;
-            peer.blocks.emplace_back(letter.id, std::move(block));
+            peer.blocks.push_back({letter.id, std::move(block), true, nullptr});
+            return true;
+        }
+        case Letter::Kind::device_block: {
+            if (!on_device()) return true;
+            MappedBlock block;
+            if (mapped(memory_->open(letter.name, letter.bytes), block)) {
+                peer.blocks.push_back({letter.id, std::move(block), false, nullptr});
+                return true;
+            }
+            // The stage may be out of reach; then this peer is shown memory through the host.
+            if (peer.reached) return false;
+            log().info("rank {} cannot open memory of rank {}'s device: {}", rank_, peer.rank, status.text());
+            status = {};
             return true;
         }
         case Letter::Kind::arena:
@@ -210,12 +258,17 @@ bool P2pTransport::open_letter(Peer& peer, const Letter& letter, Fd descriptor, 
     return true;
 }
 
-Capabilities P2pTransport::capabilities(int) const {
-    return {.shows_memory = true, .inline_bytes = kInlineBytes};
+Capabilities P2pTransport::capabilities(int peer) const {
+    return {.inline_bytes = inline_bytes(),
+            .lands = fetching_ && !peers_[peer].same_process,
+            .host_only = on_device() && peers_[peer].arena.sees(rank_)->load(std::memory_order_acquire) == 0};
 }
 
 // As measured, see docs/performance.md: where one step more or fewer bytes win. The numbers rank plans, they predict no times.
+// Those of devices are estimates: a step costs a launch and the look at its end.
 LinkCost P2pTransport::cost(bool) const {
+    if (on_device())
+        return {.alpha_us = 10, .message_us = 0.2, .send_us_per_byte = 1e-6, .recv_us_per_byte = 1e-6, .slice_bytes = 4 << 20};
     return {.alpha_us = 0.5,
             .show_us = 0.3,
             .message_us = 0.2,
@@ -231,26 +284,45 @@ Status P2pTransport::connect(std::span<const int> peers, int lane, Deadline, con
         if (send_link != nullptr) continue;
         Peer& peer = peers_[r];
         // What a peer staged in its last operation may be read here after the peer is gone.
-        if (peer.same_process && peer.stage == nullptr)
-            peer.stage = SharedBlock::find(peer.arena.stage_id()->load(std::memory_order_acquire));
+        if (peer.same_process && peer.stages[0] == nullptr)
+            for (size_t s = 0; s < Arena::kStages; ++s)
+                peer.stages[s] = Block::find(peer.arena.stage_id(s)->load(std::memory_order_acquire));
         send_link = std::make_unique<P2pSendLink>(*this, peer, lane);
         recv_links_[index(r, lane)] = std::make_unique<P2pRecvLink>(*this, peer, lane);
     }
     return {};
 }
 
-bool P2pTransport::show(Peer& peer, const SharedBlock& block) {
+bool P2pTransport::show(Peer& peer, const Block& block) {
     if (std::find(peer.shown.begin(), peer.shown.end(), block.id()) != peer.shown.end()) return true;
-    auto sent = courier_->send(peer.courier, {Letter::Kind::block, rank_, block.id(), block.bytes()}, block.fd());
+    auto sent = send_block(peer, block);
     if (!sent.ok() || !sent.value()) return false;
     peer.shown.push_back(block.id());
     return true;
 }
 
+Result<bool> P2pTransport::send_block(Peer& peer, const Block& block) {
+    const bool on_host = block.fd() >= 0;
+    return courier_->send(
+        peer.courier,
+        {on_host ? Letter::Kind::block : Letter::Kind::device_block, rank_, block.id(), block.bytes(), block.device_name()},
+        block.fd());
+}
+
 const MappedBlock* P2pTransport::find(Peer& peer, uint64_t id, Status& status) {
-    if (const MappedBlock* block = peer.block(id)) return block;
-    status = receive_letters();
-    return peer.block(id);
+    Peer::Shown* block = peer.block(id);
+    if (block == nullptr) {
+        status = receive_letters();
+        block = peer.block(id);
+        if (block == nullptr) return nullptr;
+    }
+    if (on_device() && block->on_host && block->reach == nullptr) {
+        auto reach = memory_->reach(block->map.data(), block->map.bytes(), false);
+        status = reach.status();
+        if (!reach.ok()) return nullptr;
+        block->reach = reach.take();
+    }
+    return &block->map;
 }
 
 bool P2pTransport::progress() {
@@ -269,12 +341,28 @@ bool P2pTransport::progress() {
 void P2pTransport::withdraw() {
     arena_.withdrawn()->store(1, std::memory_order_seq_cst);
     heavy_fence();
-    // Nobody begins to read any more; who reads already is in the middle of one slice.
+    // Nobody begins to read any more; who reads already is in the middle of one slice. A process that was stopped there may
+    // never say that it is done, but its device has long been.
+    const Deadline patience = Deadline::after(kDeviceReads);
     for (const Peer& peer : peers_) {
-        if (!peer.reached || !peer.same_process) continue;
+        if (!peer.reached || !peer.must_pin) continue;
         for (int lane = 0; lane < kLanes; ++lane)
-            while (peer.arena.reading(rank_, lane)->load(std::memory_order_acquire) != 0) std::this_thread::yield();
+            while (peer.arena.reading(rank_, lane)->load(std::memory_order_acquire) != 0) {
+                if (!peer.same_process && (gone(peer) || patience.passed())) break;
+                std::this_thread::yield();
+            }
     }
+}
+
+// Memory of a device is freed for peers in other processes too.
+bool P2pTransport::settled() {
+    return std::all_of(peers_.begin(), peers_.end(), [this](const Peer& peer) {
+        if (!peer.reached || !peer.must_pin || peer.same_process || gone(peer)) return true;
+        for (int lane = 0; lane < kLanes; ++lane)
+            if (SendLink* link = send_links_[index(peer.rank, lane)].get(); link != nullptr && link->taken() < link->offered())
+                return false;
+        return true;
+    });
 }
 
 void P2pTransport::count_sent(size_t bytes) {
@@ -290,6 +378,9 @@ void P2pTransport::count_received(size_t bytes) {
 std::string P2pTransport::describe(int peer_rank) const {
     const Peer& peer = peers_[peer_rank];
     if (!peer.reached) return "not reached";
+    if (on_device())
+        return arena_.sees(peer_rank)->load() != 0 ? "memory of its device is read where it stands"
+                                                   : "memory of its device is read through the host's";
     if (peer.same_process) return "the same process: memory is read where it stands";
     const bool fetches = arena_.fetches(peer_rank)->load() != 0;
     return fetches

@@ -1,5 +1,6 @@
 // Peer-to-peer within a host: ranks of one process see each other's memory, ranks of several processes share memfd blocks whose
-// descriptors a courier carries; where the kernel allows it, ordinary memory is fetched by process_vm_readv (CMA).
+// descriptors a courier carries; where the kernel allows it, ordinary memory is fetched by process_vm_readv (CMA). Ranks on
+// devices show each other device memory where that was proved to work, and else host memory that both devices reach.
 #pragma once
 
 #include <map>
@@ -9,6 +10,7 @@
 #include "base/knobs.h"
 #include "base/presence.h"
 #include "bootstrap/secret.h"
+#include "device/device.h"
 #include "device/doorbell.h"
 #include "transports/p2p/courier.h"
 #include "transports/p2p/links.h"
@@ -20,9 +22,10 @@ class P2pTransport final : public Transport {
 public:
     // The bell is the owner's way to sleep; it moves into the arena, where peers can ring it.
     static Result<std::unique_ptr<P2pTransport>> open(const Secret& secret, int rank, int size, const Settings& settings,
-                                                      const Presence& presence, Doorbell& bell);
-    // Before probe(): memory that peers will often be shown, so that it is passed to them at once.
-    void lend_stage(std::shared_ptr<SharedBlock> stage);
+                                                      const Presence& presence, Doorbell& bell, Device& device);
+    // Before probe(): memory that peers will often be shown, so that it is passed to them at once; that of a device first. At
+    // most Arena::kStages.
+    Status lend(std::vector<std::shared_ptr<Block>> stages);
 
     const char* name() const override { return "p2p"; }
     nlohmann::json card() const override;
@@ -37,6 +40,7 @@ public:
     bool progress() override;
     void watch(std::vector<pollfd>&) const override {}
     void withdraw() override;
+    bool settled() override;
     Counters counters() const override { return counters_; }
     // How the peer's memory is reached, in words, e.g. "shared memory, copies by process_vm_readv from 16384 bytes".
     std::string describe(int peer) const;
@@ -46,10 +50,13 @@ public:
     int rank() const { return rank_; }
     bool gone(const Peer& peer) const { return presence_->gone(peer.rank); }
     size_t fetch_min_bytes() const { return fetch_min_bytes_; }
+    bool on_device() const { return memory_ != nullptr; }
+    size_t inline_bytes() const { return on_device() ? 0 : kInlineBytes; }
     // Makes sure that the peer has been sent our block; false if that must be tried again later.
-    bool show(Peer& peer, const SharedBlock& block);
+    bool show(Peer& peer, const Block& block);
     // The peer's block; null while its descriptor is still on the way.
     const MappedBlock* find(Peer& peer, uint64_t id, Status& status);
+    Result<bool> send_block(Peer& peer, const Block& block);
     void note(Peer& peer) {
         if (peer.to_ring) return;
         peer.to_ring = true;
@@ -65,14 +72,17 @@ private:
     Status receive_letters();
     bool open_letter(Peer& peer, const Letter& letter, Fd descriptor, Status& status);
     void prove_fetching(Peer& peer, const nlohmann::json& card);
+    void prove_seeing(Peer& peer, const nlohmann::json& card);
+    Status see(Peer& peer, const nlohmann::json& card);
 
     int rank_ = 0;
     size_t fetch_min_bytes_ = 0;
     bool pointers_ = true, fetching_ = true;
     const Presence* presence_ = nullptr;
     Doorbell* bell_ = nullptr;
+    PeerMemory* memory_ = nullptr;        // null on the host
     std::shared_ptr<SharedBlock> block_;  // holds our arena
-    std::shared_ptr<SharedBlock> stage_;
+    std::vector<std::shared_ptr<Block>> stages_;
     Arena arena_;
     std::unique_ptr<Courier> courier_;
     uint64_t probe_word_ = 0;  // random; a peer that reads it by process_vm_readv has reached the right process
