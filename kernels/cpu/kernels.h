@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/operation.h"
+#include "base/op.h"
+#include "ringccl/ringccl.h"
 
 namespace ringccl {
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/op.h"
 #include "base/status.h"
 #include "ringccl/ringccl.h"
 
@@ -23,9 +24,6 @@ enum class Kind : uint8_t {
     send,
     recv
 };
-
-// The arithmetic of a reduction. `premul` is sum over inputs that are each multiplied by their rank's own scalar first.
-enum class Op : uint8_t { none, sum, prod, max, min, avg, premul };
 
 const char* kind_name(Kind kind);            // "allReduce"
 const char* op_name(Op op);                  // "sum"
