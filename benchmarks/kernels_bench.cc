@@ -15,9 +15,9 @@ struct Named {
     ringDataType_t type;
     size_t bytes;
 };
-constexpr Named kTypes[] = {{"float32", ringFloat32, 4}, {"float16", ringFloat16, 2}, {"bfloat16", ringBfloat16, 2},
-                            {"float64", ringFloat64, 8}, {"int8", ringInt8, 1},       {"int32", ringInt32, 4},
-                            {"int64", ringInt64, 8}};
+constexpr Named kTypes[] = {{"float32", ringFloat32, 4}, {"float16", ringFloat16, 2},       {"bfloat16", ringBfloat16, 2},
+                            {"float64", ringFloat64, 8}, {"float8e4m3", ringFloat8e4m3, 1}, {"float8e5m2", ringFloat8e5m2, 1},
+                            {"int8", ringInt8, 1},       {"int32", ringInt32, 4},           {"int64", ringInt64, 8}};
 
 void reduce(benchmark::State& state, Named type, Op op, int k) {
     const auto count = static_cast<size_t>(state.range(0));

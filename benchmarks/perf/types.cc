@@ -17,6 +17,8 @@ constexpr auto kTypes = std::to_array<Type>({
     {ringFloat32, "float", "float32", 4, Arithmetic::floating, 23, 8},
     {ringFloat64, "double", "float64", 8, Arithmetic::floating, 52, 11},
     {ringBfloat16, "bfloat16", "bf16", 2, Arithmetic::floating, 7, 8},
+    {ringFloat8e4m3, "f8e4m3", "float8e4m3", 1, Arithmetic::floating, 3, 4},
+    {ringFloat8e5m2, "f8e5m2", "float8e5m2", 1, Arithmetic::floating, 2, 5},
 });
 
 constexpr auto kOperations = std::to_array<Operation>({

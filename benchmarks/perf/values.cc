@@ -73,8 +73,9 @@ double Values::real(int rank, int row) const {
     int64_t limit = exact_limit(type_);
     switch (reduction_) {
         case Reduction::prod: {
-            // Powers of two; few enough factors other than 1 that no order of multiplication leaves float16's normal range.
-            int exponent = rank < 14 ? static_cast<int>(bits % 3) - 1 : 0;
+            // Powers of two; few enough factors other than 1 that no order of multiplication leaves the normal range.
+            int factors = std::min(14, (1 << (type_.exponent_bits - 1)) - 2);
+            int exponent = rank < factors ? static_cast<int>(bits % 3) - 1 : 0;
             return std::ldexp(bits >> 63 ? -1.0 : 1.0, exponent);
         }
         case Reduction::sum:
@@ -157,7 +158,7 @@ uint64_t Values::real_result(int row) const {
                 result += next;
         }
     }
-    // A quotient that is rounded to float32 or wider first rounds to the same float16 or bfloat16: 24 >= 2 * 11 + 2
+    // A quotient that is rounded to float32 or wider first rounds to the same float of 16 bits or fewer: 24 >= 2 * 11 + 2
     // (Figueroa, When is double rounding innocuous?, SIGNUM 30(3), 1995).
     if (reduction_ == Reduction::avg) result /= world_;
     return encode_float(result, type_.mantissa_bits, type_.exponent_bits);

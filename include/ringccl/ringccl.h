@@ -78,7 +78,7 @@ typedef struct {
     char internal[RINGCCL_UNIQUE_ID_BYTES];
 } ringUniqueId;
 
-/* Element types. 16-bit floats are combined in float32 and rounded once per combination (docs/numerics.md). */
+/* Element types. Floats of 8 and 16 bits are combined in float32 and rounded once per combination (docs/numerics.md). */
 typedef enum {
     ringInt8 = 0,
     ringUint8 = 1,
@@ -89,7 +89,10 @@ typedef enum {
     ringFloat16 = 6,  /* IEEE 754 binary16 */
     ringFloat32 = 7,
     ringFloat64 = 8,
-    ringBfloat16 = 9
+    ringBfloat16 = 9,
+    /* The two of the OCP 8-bit Floating Point Specification 1.0 (Micikevicius et al., FP8 formats for deep learning, 2022). */
+    ringFloat8e4m3 = 10, /* up to 448; no infinity, a NaN instead; often called e4m3fn */
+    ringFloat8e5m2 = 11  /* the upper byte of a binary16: up to 57344, infinities */
 } ringDataType_t;
 
 /* Reduction operations. Values from ringNumOps on are made by ringRedOpCreatePreMulSum. */

@@ -20,6 +20,9 @@ ReduceKernel reduce_kernel(ringDataType_t type, Op op) {
         case ringFloat16:
         case ringBfloat16:
             return half_kernel(type, op);
+        case ringFloat8e4m3:
+        case ringFloat8e5m2:
+            return float8_kernel(type, op);
     }
     return nullptr;
 }

@@ -18,7 +18,7 @@ struct Scale {
 
 // dst[i] = op over k of src[k][i], 0 <= i < count, combined in the order src[0], src[1], ...; 1 <= k. dst may be one of the
 // sources (same start); else no overlap. Any alignment down to one byte.
-//   sum, prod, max, min: k inputs. 16-bit floats are combined in float32 and rounded once. One input is copied.
+//   sum, prod, max, min: k inputs. Floats of 8 and 16 bits are combined in float32 and rounded once. One input is copied.
 //   avg:    the sum of the k inputs, divided by scale.divisor: floats in float32 or wider, before the one rounding; integers
 //           in 64 bits (128 for 64-bit types), truncated toward zero.
 //   premul: k == 1: dst[i] = src[0][i] * scalar. (Sums of products are `sum` over such results.)

@@ -29,15 +29,21 @@ namespace hn = hwy::HWY_NAMESPACE;
 // ---- access to memory, always as bytes: pointers may be odd ----
 
 using Bytes = hn::ScalableTag<uint8_t>;
-using ByteVector = hn::Vec<Bytes>;
 
 HWY_INLINE const uint8_t* bytes_of(const void* memory) {
     return static_cast<const uint8_t*>(memory);
 }
 
+// `d` is Bytes, or a half of it for formats that grow twofold.
 struct Whole {
-    HWY_INLINE ByteVector load(const uint8_t* at, size_t offset) const { return hn::LoadU(Bytes(), at + offset); }
-    HWY_INLINE void store(ByteVector v, uint8_t* at, size_t offset) const { hn::StoreU(v, Bytes(), at + offset); }
+    template <class D = Bytes>
+    HWY_INLINE hn::Vec<D> load(const uint8_t* at, size_t offset, D d = D()) const {
+        return hn::LoadU(d, at + offset);
+    }
+    template <class D = Bytes>
+    HWY_INLINE void store(hn::Vec<D> v, uint8_t* at, size_t offset, D d = D()) const {
+        hn::StoreU(v, d, at + offset);
+    }
 };
 
 // The first `bytes` only; what is behind them is neither read nor written, and counts as zero.
@@ -45,27 +51,32 @@ struct Part {
     size_t bytes;
 
 #if HWY_MEM_OPS_MIGHT_FAULT
-    HWY_INLINE ByteVector load(const uint8_t* at, size_t offset) const {
+    template <class D = Bytes>
+    HWY_INLINE hn::Vec<D> load(const uint8_t* at, size_t offset, D d = D()) const {
         HWY_ALIGN uint8_t scratch[HWY_MAX_BYTES] = {};
-        if (offset < bytes) std::memcpy(scratch, at + offset, length(offset));
-        return hn::Load(Bytes(), scratch);
+        if (offset < bytes) std::memcpy(scratch, at + offset, length(offset, d));
+        return hn::Load(d, scratch);
     }
-    HWY_INLINE void store(ByteVector v, uint8_t* at, size_t offset) const {
+    template <class D = Bytes>
+    HWY_INLINE void store(hn::Vec<D> v, uint8_t* at, size_t offset, D d = D()) const {
         HWY_ALIGN uint8_t scratch[HWY_MAX_BYTES];
-        hn::Store(v, Bytes(), scratch);
-        if (offset < bytes) std::memcpy(at + offset, scratch, length(offset));
+        hn::Store(v, d, scratch);
+        if (offset < bytes) std::memcpy(at + offset, scratch, length(offset, d));
     }
 #else
-    HWY_INLINE ByteVector load(const uint8_t* at, size_t offset) const {
-        return hn::MaskedLoad(hn::FirstN(Bytes(), length(offset)), Bytes(), at + offset);
+    template <class D = Bytes>
+    HWY_INLINE hn::Vec<D> load(const uint8_t* at, size_t offset, D d = D()) const {
+        return hn::MaskedLoad(hn::FirstN(d, length(offset, d)), d, at + offset);
     }
-    HWY_INLINE void store(ByteVector v, uint8_t* at, size_t offset) const {
-        hn::BlendedStore(v, hn::FirstN(Bytes(), length(offset)), Bytes(), at + offset);
+    template <class D = Bytes>
+    HWY_INLINE void store(hn::Vec<D> v, uint8_t* at, size_t offset, D d = D()) const {
+        hn::BlendedStore(v, hn::FirstN(d, length(offset, d)), d, at + offset);
     }
 #endif
 
-    HWY_INLINE size_t length(size_t offset) const {
-        return offset < bytes ? std::min(bytes - offset, hn::Lanes(Bytes())) : 0;
+    template <class D>
+    HWY_INLINE size_t length(size_t offset, D d) const {
+        return offset < bytes ? std::min(bytes - offset, hn::Lanes(d)) : 0;
     }
 };
 

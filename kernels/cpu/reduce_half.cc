@@ -8,15 +8,11 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 //
 #include "kernels/cpu/float-inl.h"
+#include "kernels/cpu/small_float-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ringccl {
 namespace HWY_NAMESPACE {
-
-using Floats = hn::ScalableTag<float>;
-using Words = hn::ScalableTag<uint32_t>;
-using FloatVector = hn::Vec<Floats>;
-using WordVector = hn::Vec<Words>;
 
 // One vector of bytes holds twice as many 16-bit elements as a vector has floats. Seen as 32-bit words, the elements at even
 // places become a and those at odd places b, by shifts alone; which place a lane stands for does not matter to the arithmetic.
@@ -79,51 +75,19 @@ struct Float16 : HalfFormat {
 #else
 
 struct Float16 : HalfFormat {
+    using Small = SmallFloat<5, 10, true>;
+
     template <class Access>
     static HWY_INLINE void load(Access access, const uint8_t* at, V& a, V& b) {
         const auto pair = hn::BitCast(Words(), access.load(at, 0));
-        a = widened(hn::And(pair, hn::Set(Words(), 0xffffu)));
-        b = widened(hn::ShiftRight<16>(pair));
+        a = Small::widened(pair);  // which looks at the lower bits only
+        b = Small::widened(hn::ShiftRight<16>(pair));
     }
 
     template <class Access>
     static HWY_INLINE void store(Access access, V a, V b, uint8_t* at) {
-        access.store(hn::BitCast(Bytes(), hn::Or(narrowed(a), hn::ShiftLeft<16>(narrowed(b)))), at, 0);
-    }
-
-    // Exponent and fraction are moved to their places in a float32; one exact multiplication by 2^(127-15) then corrects the
-    // bias and normalises denormals. Infinity and NaN come out of it as 2^16 or more and are given the highest exponent.
-    static HWY_INLINE V widened(WordVector half) {
-        const auto sign = hn::ShiftLeft<16>(hn::And(half, hn::Set(Words(), 0x8000u)));
-        const auto moved = hn::ShiftLeft<13>(hn::And(half, hn::Set(Words(), 0x7fffu)));
-        const auto scaled = hn::Mul(hn::BitCast(Floats(), moved), hn::Set(Floats(), 0x1p112f));
-        const auto special = hn::Or(hn::BitCast(Words(), scaled), hn::Set(Words(), 0x7f800000u));
-        const auto is_special =
-            hn::MaskFromVec(hn::BitCast(Words(), hn::VecFromMask(Floats(), hn::Ge(scaled, hn::Set(Floats(), 0x1p16f)))));
-        return hn::BitCast(Floats(), hn::Or(sign, hn::IfThenElse(is_special, special, hn::BitCast(Words(), scaled))));
-    }
-
-    // Nearest even. Normal results: the bias is corrected and the 13 bits that go are rounded as in Bfloat16. Denormal results
-    // have one fixed unit, 2^-24, which is that of a float32 around 0.5: adding 0.5 makes the hardware round there.
-    static HWY_INLINE WordVector narrowed(V v) {
-        const auto bits = hn::BitCast(Words(), v);
-        const auto sign = hn::And(bits, hn::Set(Words(), 0x80000000u));
-        const auto size = hn::Xor(bits, sign);
-
-        const auto odd = hn::And(hn::ShiftRight<13>(size), hn::Set(Words(), 1u));
-        const auto biased = hn::Sub(size, hn::Set(Words(), (127u - 15u) << 23));
-        const auto normal = hn::ShiftRight<13>(hn::Add(biased, hn::Add(odd, hn::Set(Words(), 0xfffu))));
-
-        const auto half = hn::Set(Floats(), 0.5f);
-        const auto denormal =
-            hn::Sub(hn::BitCast(Words(), hn::Add(hn::BitCast(Floats(), size), half)), hn::BitCast(Words(), half));
-
-        // 2^16 and more, infinity included, is infinity; 65520 .. 2^16 gets there by the carry. NaN is the quiet one.
-        const auto infinity = hn::Set(Words(), 0x7c00u);
-        const auto large = hn::IfThenElse(hn::Gt(size, hn::Set(Words(), 0x7f800000u)), hn::Set(Words(), 0x7e00u), infinity);
-        const auto finite = hn::IfThenElse(hn::Lt(size, hn::Set(Words(), (127u - 14u) << 23)), denormal, normal);
-        const auto result = hn::IfThenElse(hn::Lt(size, hn::Set(Words(), (127u + 16u) << 23)), finite, large);
-        return hn::Or(result, hn::ShiftRight<16>(sign));
+        const auto pair = hn::Or(Small::narrowed(a), hn::ShiftLeft<16>(Small::narrowed(b)));
+        access.store(hn::BitCast(Bytes(), pair), at, 0);
     }
 };
 

@@ -18,6 +18,12 @@ double half_to_double(uint16_t bits) {
     return (bits & 0x8000) != 0 ? -value : value;
 }
 
+// Exponent and fraction fit into a binary16's, whose bias is larger by 8.
+double e4m3_to_double(uint8_t bits) {
+    if ((bits & 0x7f) == 0x7f) return NAN;
+    return half_to_double(static_cast<uint16_t>((bits & 0x80) << 8 | (bits & 0x7f) << 7)) * 0x1p8;
+}
+
 // The scalar of a pre-multiplied sum: floats as a double, which holds every narrower one exactly; integers as their bytes.
 UserOp read_scalar(const void* scalar, ringDataType_t type) {
     UserOp op{type, 1.0, 0};
@@ -28,6 +34,12 @@ UserOp read_scalar(const void* scalar, ringDataType_t type) {
             break;
         case ringBfloat16:
             op.scalar = std::bit_cast<float>(static_cast<uint32_t>(op.bits) << 16);
+            break;
+        case ringFloat8e4m3:
+            op.scalar = e4m3_to_double(static_cast<uint8_t>(op.bits));
+            break;
+        case ringFloat8e5m2:
+            op.scalar = half_to_double(static_cast<uint16_t>(op.bits << 8));
             break;
         case ringFloat32:
             op.scalar = std::bit_cast<float>(static_cast<uint32_t>(op.bits));

@@ -72,6 +72,10 @@ const char* type_name(ringDataType_t type) {
             return "float64";
         case ringBfloat16:
             return "bfloat16";
+        case ringFloat8e4m3:
+            return "float8e4m3";
+        case ringFloat8e5m2:
+            return "float8e5m2";
     }
     return "unknown type";
 }
@@ -80,6 +84,8 @@ size_t type_size(ringDataType_t type) {
     switch (type) {
         case ringInt8:
         case ringUint8:
+        case ringFloat8e4m3:
+        case ringFloat8e5m2:
             return 1;
         case ringFloat16:
         case ringBfloat16:

@@ -63,9 +63,8 @@ Plan barrier_of(Plan plan) {
 }
 
 bool needs_all_inputs(const Shape& shape) {
-    const bool is_float =
-        shape.type == ringFloat16 || shape.type == ringBfloat16 || shape.type == ringFloat32 || shape.type == ringFloat64;
-    return shape.op == Op::avg && !is_float;
+    const bool is_integer = shape.type <= ringUint64;  // their numbers come first, the floats' after them
+    return shape.op == Op::avg && is_integer;
 }
 
 }  // namespace ringccl

@@ -53,13 +53,14 @@ template <class T>
 struct Codec {
     static T encode(double value) { return T(value); }
 };
-template <int Fraction>
-struct Codec<NarrowFloat<Fraction>> {
-    static NarrowFloat<Fraction> encode(double value) { return NarrowFloat<Fraction>::nearest(value); }
+template <int Exponent, int Fraction, bool Infinities>
+struct Codec<NarrowFloat<Exponent, Fraction, Infinities>> {
+    static auto encode(double value) { return NarrowFloat<Exponent, Fraction, Infinities>::nearest(value); }
 };
 
-// Inputs are integers below 2^Bits in magnitude: with kMostExactRanks and factors up to 2 the sums still fit the significand.
-template <class T, int Bits>
+// Inputs are integers below 2^Bits in magnitude: with kMostExactRanks and factors up to Factor the sums still fit the
+// significand.
+template <class T, int Bits, int Factor = 2>
 struct Float {
     static double number(Op op, int rank, size_t index) {
         uint64_t bits = mix(rank, index);
@@ -69,7 +70,7 @@ struct Float {
         return bits & 1 ? -magnitude : magnitude;
     }
     static double factor(int rank) {
-        constexpr double kFactors[] = {1, 2, -1, -2};
+        constexpr double kFactors[] = {1, Factor, -1, -Factor};
         return kFactors[rank % 4];
     }
 
@@ -125,6 +126,10 @@ auto with_type(ringDataType_t type, F&& f) {
             return f(Float<double, 40>());
         case ringBfloat16:
             return f(Float<Bfloat, 4>());
+        case ringFloat8e4m3:
+            return f(Float<Float8e4m3, 1>());
+        case ringFloat8e5m2:
+            return f(Float<Float8e5m2, 1, 1>());
     }
     std::abort();
 }

@@ -14,8 +14,9 @@ namespace ringccl::test {
 // Up to this many ranks the promise above holds for every type; for float64 and the integers it holds for hundreds.
 constexpr int kMostExactRanks = 8;
 
-inline constexpr ringDataType_t kAllTypes[] = {ringInt8,   ringUint8,   ringInt32,   ringUint32,  ringInt64,
-                                               ringUint64, ringFloat16, ringFloat32, ringFloat64, ringBfloat16};
+inline constexpr ringDataType_t kAllTypes[] = {ringInt8,    ringUint8,    ringInt32,      ringUint32,
+                                               ringInt64,   ringUint64,   ringFloat16,    ringFloat32,
+                                               ringFloat64, ringBfloat16, ringFloat8e4m3, ringFloat8e5m2};
 inline constexpr Op kAllOps[] = {Op::sum, Op::prod, Op::max, Op::min, Op::avg, Op::premul};
 
 // The public operation for op; premul has none of its own.

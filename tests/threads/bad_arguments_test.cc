@@ -134,7 +134,7 @@ TEST_F(BadArguments, TypesOpsRootsAndPeers) {
     auto type = [](int value) { return static_cast<ringDataType_t>(value); };
     auto op = [](int value) { return static_cast<ringRedOp_t>(value); };
     expect_refused({
-        {"type 10", code, "type", [=] { return ringAllReduce(a, b, 9, type(10), ringSum, comm, nullptr); }},
+        {"type 13", code, "type", [=] { return ringAllReduce(a, b, 9, type(13), ringSum, comm, nullptr); }},
         {"type 15", code, "type", [=] { return allGather(a, b, 9, type(15), comm, nullptr); }},
         {"type 12", code, "type", [=] { return ringSend(a, 9, type(12), 1, comm, nullptr); }},
         {"op 5", code, "op", [=] { return ringAllReduce(a, b, 9, ringFloat32, op(ringNumOps), comm, nullptr); }},
@@ -294,7 +294,7 @@ TEST_F(BadArguments, EverythingElse) {
         {"shrink NULL list", code, "excluded", [&] { return ringCommShrink(comm, nullptr, 1, &none, nullptr); }},
         {"op NULL", code, "op", [&] { return ringRedOpCreatePreMulSum(nullptr, &one, ringFloat32, comm); }},
         {"scalar NULL", code, "scalar", [&] { return ringRedOpCreatePreMulSum(&op, nullptr, ringFloat32, comm); }},
-        {"scalar type", code, "type", [&] { return ringRedOpCreatePreMulSum(&op, &one, ringDataType_t(11), comm); }},
+        {"scalar type", code, "type", [&] { return ringRedOpCreatePreMulSum(&op, &one, ringDataType_t(14), comm); }},
         {"built-in op", code, "op", [=] { return ringRedOpDestroy(ringSum, comm); }},
         {"unknown op", code, "op", [=] { return ringRedOpDestroy(ringMaxRedOp, comm); }},
         {"alloc NULL", code, "ptr", [] { return ringMemAlloc(nullptr, 10); }},

@@ -17,8 +17,9 @@ namespace ringccl {
 using Bytes = std::vector<uint8_t>;
 __extension__ using Int128 = __int128;
 
-inline constexpr ringDataType_t kTypes[] = {ringInt8,   ringUint8,   ringInt32,   ringUint32,  ringInt64,
-                                            ringUint64, ringFloat16, ringFloat32, ringFloat64, ringBfloat16};
+inline constexpr ringDataType_t kTypes[] = {ringInt8,    ringUint8,    ringInt32,      ringUint32,
+                                            ringInt64,   ringUint64,   ringFloat16,    ringFloat32,
+                                            ringFloat64, ringBfloat16, ringFloat8e4m3, ringFloat8e5m2};
 inline constexpr Op kOps[] = {Op::sum, Op::prod, Op::max, Op::min, Op::avg, Op::premul};
 inline constexpr const char* kOpNames[] = {"none", "sum", "prod", "max", "min", "avg", "premul"};
 
@@ -30,6 +31,9 @@ struct TypeInfo {
     bool is_signed;
     int exponent_bits, fraction_bits;
     const char* name;
+    bool infinities = true;  // of a float; else all bits set are its one NaN, and the highest exponent holds numbers too
+
+    uint64_t infinity() const { return ((uint64_t{1} << exponent_bits) - 1) << fraction_bits; }
 };
 
 inline TypeInfo describe(ringDataType_t type) {
@@ -50,6 +54,10 @@ inline TypeInfo describe(ringDataType_t type) {
             return {2, true, true, 5, 10, "float16"};
         case ringBfloat16:
             return {2, true, true, 8, 7, "bfloat16"};
+        case ringFloat8e4m3:
+            return {1, true, true, 4, 3, "float8e4m3", false};
+        case ringFloat8e5m2:
+            return {1, true, true, 5, 2, "float8e5m2"};
         case ringFloat32:
             return {4, true, true, 8, 23, "float32"};
         case ringFloat64:
@@ -65,7 +73,7 @@ inline uint64_t get(const uint8_t* at, size_t bytes) {
 }
 
 inline uint64_t quiet_nan(const TypeInfo& t) {
-    return ((uint64_t{1} << (t.exponent_bits + 1)) - 1) << (t.fraction_bits - 1);
+    return t.infinities ? t.infinity() | uint64_t{1} << (t.fraction_bits - 1) : (uint64_t{1} << (8 * t.bytes - 1)) - 1;
 }
 
 // IEEE 754 decoding and nearest-even encoding from the definition, for any width up to float64.
@@ -75,7 +83,8 @@ inline double decode(uint64_t bits, const TypeInfo& t) {
     const auto fraction = static_cast<double>(bits & ((uint64_t{1} << t.fraction_bits) - 1));
     const int exponent = static_cast<int>(bits >> t.fraction_bits) & ((1 << t.exponent_bits) - 1);
     const double sign = bits >> (8 * t.bytes - 1) ? -1.0 : 1.0;
-    if (exponent == (1 << t.exponent_bits) - 1) {
+    if (!t.infinities && (bits & quiet_nan(t)) == quiet_nan(t)) return std::numeric_limits<double>::quiet_NaN();
+    if (t.infinities && exponent == (1 << t.exponent_bits) - 1) {
         return fraction == 0 ? sign * HUGE_VAL : std::numeric_limits<double>::quiet_NaN();
     }
     if (exponent == 0) return sign * std::ldexp(fraction, 1 - bias - t.fraction_bits);
@@ -87,14 +96,14 @@ inline uint64_t encode(double value, const TypeInfo& t) {
     if (t.bytes == 8) return std::bit_cast<uint64_t>(value);
     const int bias = (1 << (t.exponent_bits - 1)) - 1;
     const uint64_t sign = std::signbit(value) ? uint64_t{1} << (8 * t.bytes - 1) : 0;
-    const uint64_t infinity = ((uint64_t{1} << t.exponent_bits) - 1) << t.fraction_bits;
-    if (std::isinf(value)) return sign | infinity;
+    if (std::isinf(value)) return t.infinities ? sign | t.infinity() : quiet_nan(t);
     if (value == 0) return sign;
     // In units of the last place, which denormals share with the smallest normal numbers.
     const int exponent = std::max(std::ilogb(value), 1 - bias);
     const double units = std::nearbyint(std::ldexp(std::fabs(value), t.fraction_bits - exponent));
     const auto whole = static_cast<uint64_t>(units) + (static_cast<uint64_t>(exponent + bias - 1) << t.fraction_bits);
-    return sign | std::min(whole, infinity);
+    if (!t.infinities) return whole < quiet_nan(t) ? sign | whole : quiet_nan(t);
+    return sign | std::min(whole, t.infinity());
 }
 
 // ---- the reference ----
@@ -170,10 +179,11 @@ inline std::vector<uint64_t> special_values(const TypeInfo& t) {
     const uint64_t top = uint64_t{1} << (8 * t.bytes - 1);
     std::vector<uint64_t> values;
     if (t.is_float) {
-        const uint64_t infinity = ((uint64_t{1} << t.exponent_bits) - 1) << t.fraction_bits;
+        const uint64_t infinity = t.infinities ? t.infinity() : quiet_nan(t);
         const uint64_t one = encode(1.0, t);
         const uint64_t least_normal = uint64_t{1} << t.fraction_bits;
-        values = {0, 1, least_normal - 1, least_normal, one, one + 1, infinity - 1, infinity, infinity + 1, quiet_nan(t) + 3};
+        values = {0, 1, least_normal - 1, least_normal, one, one + 1, infinity - 1, infinity, quiet_nan(t)};
+        if (t.infinities) values.insert(values.end(), {infinity + 1, quiet_nan(t) + (t.fraction_bits > 2 ? 3 : 1)});
     } else {
         values = {0, 1, 2, top - 1};
     }

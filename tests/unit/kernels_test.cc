@@ -242,6 +242,39 @@ TEST_P(KernelsOfType, StayInsideTheirBuffers) {
 INSTANTIATE_TEST_SUITE_P(Types, KernelsOfType, testing::ValuesIn(kTypes),
                          [](const auto& type) { return describe(type.param).name; });
 
+// Every 8-bit value with every other. With that all numbers, signs, denormals, NaN and overflows are seen, and every tie.
+TEST(Kernels, CombineEveryPairOf8BitValues) {
+    constexpr size_t kCount = 65536;
+    std::vector<Bytes> in(2, Bytes(kCount));
+    for (size_t i = 0; i < kCount; ++i) {
+        in[0][i] = static_cast<uint8_t>(i);
+        in[1][i] = static_cast<uint8_t>(i >> 8);
+    }
+    for (ringDataType_t type : {ringFloat8e4m3, ringFloat8e5m2}) {
+        for (Op op : {Op::sum, Op::prod, Op::max, Op::min, Op::avg}) {
+            for (int divisor : {1, 2, 3}) {
+                if (divisor > 1 && op != Op::avg) continue;
+                const Scale scale{.divisor = divisor};
+                const Bytes expected = reference(type, op, in, kCount, scale);
+                on_every_target([&] { expect_result(type, op, in, kCount, scale, expected, {0, 0, 0}); });
+            }
+        }
+    }
+}
+
+// Every 8-bit value times every 8-bit scalar.
+TEST(Kernels, PremultiplyEvery8BitValue) {
+    std::vector<Bytes> in(1, Bytes(256));
+    for (size_t i = 0; i < 256; ++i) in[0][i] = static_cast<uint8_t>(i);
+    for (ringDataType_t type : {ringFloat8e4m3, ringFloat8e5m2}) {
+        for (uint64_t scalar = 0; scalar < 256; ++scalar) {
+            const Scale scale{.scalar = decode(scalar, describe(type))};
+            const Bytes expected = reference(type, Op::premul, in, 256, scale);
+            on_every_target([&] { expect_result(type, Op::premul, in, 256, scale, expected, {0, 0}); });
+        }
+    }
+}
+
 // Every 16-bit value survives being widened and rounded back; adding -0 changes no number.
 TEST(Kernels, KeepEvery16BitValue) {
     for (ringDataType_t type : {ringFloat16, ringBfloat16}) {
@@ -322,8 +355,8 @@ TEST(Kernels, IntegerAveragesAreExactNextToWholeNumbers) {
     }
 }
 
-// A float16 sum of many small numbers, and one whose intermediate total exceeds float16: rounding happens once, at the end.
-TEST(Kernels, HalvesAreSummedInFloat32) {
+// Sums of many small numbers, and ones whose intermediate total exceeds the type: rounding happens once, at the end.
+TEST(Kernels, NarrowFloatsAreSummedInFloat32) {
     auto sum_of = [](ringDataType_t type, const std::vector<double>& numbers) {
         std::vector<uint64_t> values;
         for (double number : numbers) values.push_back(encode(number, describe(type)));
@@ -341,13 +374,22 @@ TEST(Kernels, HalvesAreSummedInFloat32) {
         EXPECT_EQ(sum_of(ringFloat16, {0x1p-24, 0x1p-24}), 0x1p-23);
         EXPECT_EQ(sum_of(ringBfloat16, {256, 0.5, 0.5, 0.5, 0.5}), 258);
         EXPECT_EQ(sum_of(ringBfloat16, {0x1p-133, 0x1p-133}), 0x1p-132);
+        EXPECT_EQ(sum_of(ringFloat8e4m3, {16, 0.5, 0.5, 0.5, 0.5}), 18);
+        EXPECT_EQ(sum_of(ringFloat8e4m3, {448, 448, -448}), 448);
+        EXPECT_EQ(sum_of(ringFloat8e4m3, {448, 16}), 448) << "a tie, and 448 is even";
+        EXPECT_TRUE(std::isnan(sum_of(ringFloat8e4m3, {-448, -16, -0x1p-9})));
+        EXPECT_EQ(sum_of(ringFloat8e4m3, {0x1p-9, 0x1p-9}), 0x1p-8);
+        EXPECT_EQ(sum_of(ringFloat8e5m2, {57344, 57344, -57344}), 57344);
+        EXPECT_EQ(sum_of(ringFloat8e5m2, {57344, 3584}), 57344);
+        EXPECT_EQ(sum_of(ringFloat8e5m2, {57344, 4096}), HUGE_VAL) << "a tie, and what lies beyond is even";
+        EXPECT_EQ(sum_of(ringFloat8e5m2, {0x1p-16, 0x1p-16}), 0x1p-15);
     });
 }
 
 // The caller's thread rounds upward and drops denormals; the results do not change and its settings come back.
 TEST(Kernels, IgnoreAndKeepTheFloatingPointEnvironment) {
     std::mt19937_64 random(11);
-    for (ringDataType_t type : {ringFloat16, ringBfloat16, ringFloat32, ringFloat64}) {
+    for (ringDataType_t type : {ringFloat8e4m3, ringFloat8e5m2, ringFloat16, ringBfloat16, ringFloat32, ringFloat64}) {
         const TypeInfo t = describe(type);
         std::vector<Bytes> in = {random_elements(t, 300, random), random_elements(t, 300, random)};
         for (int i = 0; i < 100; ++i) std::memset(&in[i % 2][(i + 1) * t.bytes - 1], 0, 1);  // tiny

@@ -87,7 +87,7 @@ TEST_F(PerfOptions, RefusesNonsense) {
 TEST_F(PerfOptions, AllTypesAndOperations) {
     Options options;
     ASSERT_FALSE(parse({"-d", "all", "-o", "all"}, options));
-    EXPECT_EQ(options.types.size(), 10u);
+    EXPECT_EQ(options.types.size(), 12u);
     EXPECT_EQ(options.operations.size(), 6u);
     Options some;
     ASSERT_FALSE(parse({"-d", "half,float64", "-o", "min,mulsum", "-t", "4"}, some));

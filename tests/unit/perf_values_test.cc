@@ -51,7 +51,7 @@ TEST(PerfValues, EncodesHalvesByIeee754) {
 
 // Partial results, in whatever order ranks are combined, must fit the type: that is what makes the check exact.
 TEST(PerfValues, PartialResultsOfFloatsAreExact) {
-    for (const char* name : {"half", "bfloat16", "float", "double"}) {
+    for (const char* name : {"half", "bfloat16", "float", "double", "f8e4m3", "f8e5m2"}) {
         const Type& t = type(name);
         for (int world : {1, 2, 3, 5, 8, 64, 300, 1024}) {
             std::vector<double> least(kRows), most(kRows);  // sums of all negative, of all positive inputs
@@ -75,24 +75,31 @@ TEST(PerfValues, PartialResultsOfFloatsAreExact) {
     }
 }
 
-TEST(PerfValues, ProductsOfHalvesStayNormal) {
-    const Type& t = type("half");
-    for (int world : {2, 16, 300}) {
-        Values values(t, Reduction::prod, world);
-        std::vector<double> product(kRows, 1), small(kRows, 1), large(kRows, 1);
-        for (int rank = 0; rank < world; ++rank) {
-            Rows rows = values.input(rank);
-            for (int row = 0; row < kRows; ++row) {
-                double value = decode(rows[row], t);
-                product[row] *= value;
-                (std::fabs(value) < 1 ? small : large)[row] *= std::fabs(value);
+TEST(PerfValues, ProductsOfNarrowFloatsStayNormal) {
+    struct Range {
+        const char* name;
+        double least, most;
+    };
+    for (auto [name, smallest, largest] :
+         {Range{"half", 0x1p-14, 65504}, {"f8e4m3", 0x1p-6, 448}, {"f8e5m2", 0x1p-14, 57344}}) {
+        const Type& t = type(name);
+        for (int world : {2, 16, 300}) {
+            Values values(t, Reduction::prod, world);
+            std::vector<double> product(kRows, 1), small(kRows, 1), large(kRows, 1);
+            for (int rank = 0; rank < world; ++rank) {
+                Rows rows = values.input(rank);
+                for (int row = 0; row < kRows; ++row) {
+                    double value = decode(rows[row], t);
+                    product[row] *= value;
+                    (std::fabs(value) < 1 ? small : large)[row] *= std::fabs(value);
+                }
             }
-        }
-        Rows result = values.result();
-        for (int row = 0; row < kRows; ++row) {
-            EXPECT_EQ(decode(result[row], t), product[row]);
-            EXPECT_GE(small[row], std::ldexp(1, -14));
-            EXPECT_LE(large[row], 65504);
+            Rows result = values.result();
+            for (int row = 0; row < kRows; ++row) {
+                EXPECT_EQ(decode(result[row], t), product[row]);
+                EXPECT_GE(small[row], smallest);
+                EXPECT_LE(large[row], largest);
+            }
         }
     }
 }
@@ -165,7 +172,7 @@ TEST(PerfValues, CountsWrongElements) {
         EXPECT_EQ(count_wrong(rows, each.size, 77, 1000, odd, &where, &found), 2u) << each.name;
         EXPECT_EQ(where, 500u);
         EXPECT_NE(found, rows[row_of(577)]);
-        EXPECT_GT(count_wrong(rows, each.size, 78, 1000, odd, &where, &found), 900u) << "shifted by one element";
+        EXPECT_GT(count_wrong(rows, each.size, 78, 1000, odd, &where, &found), 800u) << "shifted by one element";
     }
 }
 
