@@ -7,6 +7,7 @@
 
 #include "base/op.h"
 #include "base/status.h"
+#include "base/type.h"
 #include "ringccl/ringccl.h"
 
 namespace ringccl {
@@ -25,10 +26,8 @@ enum class Kind : uint8_t {
     recv
 };
 
-const char* kind_name(Kind kind);            // "allReduce"
-const char* op_name(Op op);                  // "sum"
-const char* type_name(ringDataType_t type);  // "float32"
-size_t type_size(ringDataType_t type);       // bytes; 0 if unknown
+const char* kind_name(Kind kind);  // "allReduce"
+const char* op_name(Op op);        // "sum"
 
 // What all ranks must agree on. It travels in the header of every message and is compared where the message arrives.
 struct Fingerprint {
