@@ -1,0 +1,72 @@
+// What makes a twin (twin.h) of kernels. Its one source file looks so:
+//
+//     #include "emulation.h"  // declares threadIdx, blockIdx, blockDim and gridDim, as thread_local variables
+//     #include "thunk.h"
+//     #include "kernels.cuh"
+//     STANDIN_KERNELS(STANDIN_KERNEL(add), STANDIN_KERNEL(reduce<float>))
+//
+// It must be linked with -Bsymbolic: nvcc's launch stub of a kernel has the very name of the kernel.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "twin.h"
+
+namespace standin {
+
+template <auto kernel>
+struct Thunk;
+
+template <typename... Parameters, void (*kernel)(Parameters...)>
+struct Thunk<kernel> {
+    // No array of no elements: one more.
+    static constexpr std::array<size_t, sizeof...(Parameters) + 1> sizes{sizeof(Parameters)..., 0};
+
+    static void run(void** arguments, dim3 grid, dim3 block) {
+        gridDim = grid;
+        blockDim = block;
+        for (blockIdx.z = 0; blockIdx.z < grid.z; blockIdx.z++)
+            for (blockIdx.y = 0; blockIdx.y < grid.y; blockIdx.y++)
+                for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++) run_block(arguments, block);
+    }
+
+    static StandinKernel entry() {
+        Dl_info info{}, home{};
+        dladdr(reinterpret_cast<void*>(kernel), &info);
+        dladdr(reinterpret_cast<void*>(&run), &home);
+        if (!info.dli_sname || info.dli_saddr != reinterpret_cast<void*>(kernel) || info.dli_fbase != home.dli_fbase) {
+            std::fprintf(stderr,
+                         "stand-in: a kernel of the twin is not exported, or not bound to the twin's own code (-Bsymbolic)\n");
+            std::abort();
+        }
+        return {info.dli_sname, run, sizeof...(Parameters), sizes.data()};
+    }
+
+private:
+    static void run_block(void** arguments, dim3 block) {
+        for (threadIdx.z = 0; threadIdx.z < block.z; threadIdx.z++)
+            for (threadIdx.y = 0; threadIdx.y < block.y; threadIdx.y++)
+                for (threadIdx.x = 0; threadIdx.x < block.x; threadIdx.x++)
+                    run_thread(arguments, std::index_sequence_for<Parameters...>());
+    }
+    // By value into the kernel: what one thread does to its parameters is not seen by the next.
+    template <size_t... index>
+    static void run_thread([[maybe_unused]] void** arguments, std::index_sequence<index...>) {
+        kernel(*static_cast<Parameters*>(arguments[index])...);
+    }
+};
+
+}  // namespace standin
+
+#define STANDIN_KERNEL(...) standin::Thunk<&__VA_ARGS__>::entry()
+#define STANDIN_KERNELS(...)                                                                                \
+    extern "C" __attribute__((visibility("default"))) const StandinKernel* standin_kernels(size_t* count) { \
+        static const StandinKernel kernels[] = {__VA_ARGS__};                                               \
+        *count = sizeof kernels / sizeof *kernels;                                                          \
+        return kernels;                                                                                     \
+    }
