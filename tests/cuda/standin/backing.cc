@@ -116,6 +116,10 @@ bool Backing::freed() const {
     return trailer_ == nullptr || trailer_->freed;
 }
 
+void Backing::set_open(bool open) {
+    if (trailer_) mprotect(base_, mapped_ - page, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
 void Backing::free() {
     bool owner = fd_ >= 0;
     if (owner) trailer_->freed = 1;

@@ -29,6 +29,8 @@ public:
     bool exported_by_this_process(const cudaIpcMemHandle_t& handle) const;
     // Whether the process that created it has freed it.
     bool freed() const;
+    // Whether the user's part can be touched.
+    void set_open(bool open);
     // The pages are gone, but the addresses stay taken, so that a late touch faults. If this is the owner, all may see it.
     void free();
 

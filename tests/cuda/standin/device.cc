@@ -17,7 +17,7 @@ thread_local int current = 0;
 
 bool idle(const Stream& stream) {
     Work::Shared last = stream.last();
-    return !last || last->finished();
+    return !last || last->finished_unannounced();
 }
 
 // The calling thread's own stream on each device; they end with the thread.

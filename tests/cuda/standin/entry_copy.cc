@@ -48,6 +48,7 @@ struct Copy {
     void run() const {
         if (!memory().may_touch(to_device, to, bytes, true) || !memory().may_touch(from_device, from, bytes, false))
             return set_sticky_error(cudaErrorIllegalAddress);
+        Memory::Touch touch;
         announce_read(from, bytes);
         announce_write(to, bytes);
         std::memmove(to, from, bytes);
@@ -61,6 +62,7 @@ void submit_staged(Stream& stream, Copy copy) {
     std::memcpy(stage->data(), copy.from, copy.bytes);
     stream.device().submit(stream, [copy, stage]() mutable {
         if (!memory().may_touch(copy.to_device, copy.to, copy.bytes, true)) return set_sticky_error(cudaErrorIllegalAddress);
+        Memory::Touch touch;
         announce_write(copy.to, copy.bytes);
         std::memcpy(copy.to, stage->data(), copy.bytes);
     });
@@ -109,6 +111,7 @@ cudaError_t fill(void* to, int value, size_t bytes, cudaStream_t handle, bool sy
     int device = stream->device().physical();
     Work::Shared work = stream->device().submit(*stream, [=] {
         if (!memory().may_touch(device, to, bytes, true)) return set_sticky_error(cudaErrorIllegalAddress);
+        Memory::Touch touch;
         announce_write(to, bytes);
         std::memset(to, value, bytes);
     });

@@ -55,13 +55,18 @@ cudaError_t submit(CUstream handle, CUdeviceptr address, bool write, void (*act)
 template <typename Word>
 void write_word(Word* word, Word value, unsigned flags) {
     if (!(flags & CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)) release(word);
+    Memory::Touch touch;
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
 // Given up when the device has failed.
 template <typename Word>
 void await_word(Word* word, Word value, unsigned flags) {
-    while (!holds(__atomic_load_n(word, __ATOMIC_ACQUIRE), value, flags)) {
+    auto load = [word] {
+        Memory::Touch touch;
+        return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    };
+    while (!holds(load(), value, flags)) {
         if (sticky_error() != cudaSuccess) return;
         standin_pause();
     }

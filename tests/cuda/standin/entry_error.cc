@@ -38,6 +38,8 @@ constexpr std::array texts{
          "pointer does not correspond to a registered memory region"},
     Text{cudaErrorNotPermitted, "cudaErrorNotPermitted", "operation not permitted"},
     Text{cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+    Text{cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+         "operation not permitted when stream is capturing"},
     Text{cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
 };
 

@@ -20,15 +20,6 @@ cudaError_t create(cudaStream_t* handle, unsigned flags, int priority) {
     return cudaSuccess;
 }
 
-// An entry point that asks something of a stream.
-template <typename Body>
-cudaError_t with_stream(const char* entry_point, cudaStream_t handle, Body body) {
-    return call(entry_point, [&] {
-        SharedStream stream = find_stream(handle);
-        return stream ? body(*stream) : cudaErrorInvalidResourceHandle;
-    });
-}
-
 }  // namespace
 
 SharedStream find_stream(cudaStream_t handle) {
@@ -67,6 +58,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     return with_stream(__func__, handle, [](Stream& stream) {
+        if (stream.capturing()) return cudaErrorStreamCaptureUnsupported;
         // Enqueued, for the legacy stream stands for all that it is ordered with.
         if (&stream == stream.device().legacy_stream().get())
             stream.device().submit(stream, nullptr)->wait();
@@ -78,15 +70,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
 
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
     return with_stream(__func__, handle, [](Stream& stream) {
+        if (stream.capturing()) return cudaErrorStreamCaptureUnsupported;
         Work::Shared last = stream.last();
         return !last || last->finished() ? sticky_error() : cudaErrorNotReady;
-    });
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
-    return with_stream(__func__, handle, [&](Stream&) {
-        *status = cudaStreamCaptureStatusNone;
-        return cudaSuccess;
     });
 }
 

@@ -135,6 +135,7 @@ cudaError_t launch(Kernel* kernel, dim3 grid, dim3 block, void** values, Stream*
     int device = stream->device().physical();
     stream->device().submit(*stream, [=] {
         if (fails || !arguments->may_be_touched(device)) return set_sticky_error(cudaErrorIllegalAddress);
+        Memory::Touch touch;
         Seen seen;
         code->run(arguments->pointers(), grid, block);
     });

@@ -40,6 +40,7 @@ SharedAllocation Memory::allocate(Allocation::Kind kind, size_t bytes, int physi
 
 void Memory::add(SharedAllocation allocation) {
     std::scoped_lock lock(mutex_);
+    if (settings().protect && allocation->backing) allocation->backing.set_open(touches_ > 0);
     const char* base = allocation->base;
     table_[base] = std::move(allocation);
 }
@@ -96,6 +97,22 @@ bool Memory::may_touch(int physical_device, const void* memory, size_t bytes, bo
     if (allocation.device == physical_device) return true;
     // Pools are opened to peers by attributes of their own, which are not modelled.
     return allocation.kind != Allocation::Kind::pooled && peer_access_enabled(physical_device, allocation.device);
+}
+
+void Memory::set_open(bool open) {
+    if (!settings().protect) return;
+    for (const auto& [base, allocation] : table_)
+        if (allocation->on_device() && !allocation->freed) allocation->backing.set_open(open);
+}
+
+Memory::Touch::Touch() {
+    std::scoped_lock lock(memory().mutex_);
+    if (memory().touches_++ == 0) memory().set_open(true);
+}
+
+Memory::Touch::~Touch() {
+    std::scoped_lock lock(memory().mutex_);
+    if (--memory().touches_ == 0) memory().set_open(false);
 }
 
 size_t Memory::used(int physical_device) const {

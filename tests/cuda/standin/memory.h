@@ -54,14 +54,26 @@ public:
     bool may_touch(int physical_device, const void* memory, size_t bytes, bool write) const;
     size_t used(int physical_device) const;
 
+    // Device memory is open while at least one piece of work touches it, and at other times faults: so most of what a host does
+    // there by mistake is seen, as on a GPU. (Protection keys would show all of it, but few CPUs have them.)
+    class Touch {
+    public:
+        Touch();
+        ~Touch();
+        Touch(const Touch&) = delete;
+        Touch& operator=(const Touch&) = delete;
+    };
+
 private:
     using Table = std::map<const char*, SharedAllocation>;
 
     mutable std::mutex mutex_;
     Table table_;
     std::deque<SharedAllocation> graves_;
+    int touches_ = 0;
 
     Table::const_iterator at(const void* address) const;
+    void set_open(bool open);
 };
 
 Memory& memory();

@@ -1,6 +1,7 @@
 // An in-order queue with a worker of its own, which is started by the first piece of work.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <random>
 
@@ -21,6 +22,10 @@ public:
     // Whether it and the legacy default stream wait for each other.
     bool blocking() const;
 
+    // Capture is only a state: no graph comes of it.
+    bool capturing() const { return capturing_; }
+    void set_capturing(bool capturing) { capturing_ = capturing; }
+
     // Only Device::submit calls it: it knows what else must be waited for.
     void push(const Work::Shared& work);
     // The last piece that was pushed; null if there was none.
@@ -37,6 +42,7 @@ private:
     std::condition_variable changed_;
     std::deque<Work::Shared> queue_;
     Work::Shared last_;
+    std::atomic<bool> capturing_{false};
     bool started_ = false;
     bool closing_ = false;
     std::minstd_rand random_;

@@ -28,8 +28,8 @@ struct Thunk<kernel> {
     static constexpr std::array<size_t, sizeof...(Parameters) + 1> sizes{sizeof(Parameters)..., 0};
 
     static void run(void** arguments, dim3 grid, dim3 block) {
-        gridDim = grid;
-        blockDim = block;
+        gridDim.x = grid.x, gridDim.y = grid.y, gridDim.z = grid.z;
+        blockDim.x = block.x, blockDim.y = block.y, blockDim.z = block.z;
         for (blockIdx.z = 0; blockIdx.z < grid.z; blockIdx.z++)
             for (blockIdx.y = 0; blockIdx.y < grid.y; blockIdx.y++)
                 for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++) run_block(arguments, block);

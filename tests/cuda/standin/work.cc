@@ -29,8 +29,13 @@ void Work::wait() const {
 }
 
 bool Work::finished() const {
+    bool finished = finished_unannounced();
+    if (finished) acquire(this);
+    return finished;
+}
+
+bool Work::finished_unannounced() const {
     std::scoped_lock lock(mutex_);
-    if (finished_) acquire(this);
     return finished_;
 }
 

@@ -24,6 +24,8 @@ public:
 
     void wait() const;
     bool finished() const;
+    // The same for the stand-in's own housekeeping: the calling thread learns no order from it (edges.h).
+    bool finished_unannounced() const;
     Clock::time_point finish_time() const;  // of finished work
 
 private:

@@ -4,10 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 
+// One turn of a loop that waits for a word of the host.
 #ifdef __CUDACC__
-#define SELFTEST_PAUSE()
+__device__ inline bool holds(const volatile uint32_t* word, uint32_t value) {
+    return *word == value;
+}
 #else
-#define SELFTEST_PAUSE() standin_pause()
+inline bool holds(const volatile uint32_t* word, uint32_t value) {
+    standin_pause();
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE) == value;
+}
 #endif
 
 template <typename Value>
@@ -28,5 +34,5 @@ __global__ void scale(View<Value> view, Value factor) {
 }
 
 __global__ void await(const volatile uint32_t* word, uint32_t value) {
-    while (*word != value) SELFTEST_PAUSE();
+    while (!holds(word, value)) continue;
 }

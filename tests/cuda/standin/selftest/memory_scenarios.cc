@@ -1,5 +1,6 @@
 // Memory: what pointers are, who may touch what, IPC, and the faults that the environment asks for.
 #include <cuda.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -119,6 +120,32 @@ SCENARIO(read_only) {
     NEED_OK(cudaDeviceSynchronize());
     NEED(cudaMemcpy(host, device, bytes, cudaMemcpyDefault) == cudaErrorIllegalAddress);
     return stays_broken();
+}
+
+// The host must not touch a device's memory: a child dies of it. (It never calls CUDA, so it may be a fork.)
+static bool dies_touching(volatile float* memory) {
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL);  // a sanitizer would report it
+        *memory = 1.0F;
+        _exit(0);
+    }
+    int status = 0;
+    return waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV;
+}
+
+SCENARIO(host_touch) {
+    auto* device = device_array<float>(count);
+    NEED(dies_touching(device));
+    launch_scale(device, count, 2.0F, nullptr);
+    NEED_OK(cudaDeviceSynchronize());
+    NEED(dies_touching(device + count - 1));
+    NEED(!dies_touching(pinned_array<float>(count)));
+    return true;
+}
+
+SCENARIO(host_touch_unseen) {
+    return !dies_touching(device_array<float>(count));
 }
 
 // A pageable source is read before the call returns, a pageable destination is written.

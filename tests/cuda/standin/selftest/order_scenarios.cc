@@ -121,10 +121,10 @@ SCENARIO(legacy_stream) {
     cudaEvent_t event = new_event();
     NEED_OK(cudaEventRecord(event, nullptr));
     cudaStream_t later = new_stream(cudaStreamDefault);
-    auto* word = device_array<int>(1);
-    NEED_OK(cudaMemsetAsync(word, 0, sizeof *word, later));
-    NEED_OK(cudaMemsetAsync(word, 0, sizeof *word, cudaStreamPerThread));
-    NEED_OK(cudaMemsetAsync(word, 0, sizeof *word, aloof));
+    auto* words = device_array<int>(3);
+    NEED_OK(cudaMemsetAsync(words, 0, sizeof *words, later));
+    NEED_OK(cudaMemsetAsync(words + 1, 0, sizeof *words, cudaStreamPerThread));
+    NEED_OK(cudaMemsetAsync(words + 2, 0, sizeof *words, aloof));
     NEED_OK(cudaStreamSynchronize(aloof));
     NEED(cudaEventQuery(event) == cudaErrorNotReady);
     NEED(cudaStreamQuery(later) == cudaErrorNotReady);
@@ -176,5 +176,24 @@ SCENARIO(host_function) {
         stream, [](void* argument) { inside = cudaFree(argument); }, nullptr));
     NEED_OK(cudaStreamSynchronize(stream));
     NEED(inside == cudaErrorNotPermitted);
+    return true;
+}
+
+// Graphs are not modelled, but a program that asks whether a stream captures is told.
+SCENARIO(capture) {
+    cudaStream_t stream = new_stream();
+    cudaStreamCaptureStatus status;
+    NEED_OK(cudaStreamIsCapturing(stream, &status));
+    NEED(status == cudaStreamCaptureStatusNone);
+    NEED_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    NEED_OK(cudaStreamIsCapturing(stream, &status));
+    NEED(status == cudaStreamCaptureStatusActive);
+    unsigned long long id = 0;
+    NEED_OK(cudaStreamGetCaptureInfo(stream, &status, &id));
+    NEED(status == cudaStreamCaptureStatusActive && id != 0);
+    NEED(cudaStreamSynchronize(stream) == cudaErrorStreamCaptureUnsupported);
+    cudaGraph_t graph;
+    NEED_OK(cudaStreamEndCapture(stream, &graph));
+    NEED_OK(cudaStreamSynchronize(stream));
     return true;
 }
