@@ -73,6 +73,7 @@ cudaError_t submit(Stream& stream, const Copy& copy, cudaMemcpyKind kind, bool s
     if (!fits(kind, to, from)) return cudaErrorInvalidValue;
     if (copy.bytes == 0) return cudaSuccess;
     if (from == Place::pageable && to == Place::device) {
+        if (synchronous) stream.device().submit(stream, nullptr)->wait();
         submit_staged(stream, copy);
         return cudaSuccess;
     }

@@ -213,6 +213,28 @@ cudaError_t cudaDeviceCanAccessPeer(int* answer, int number, int peer_number) {
     });
 }
 
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr wanted, int number, int peer_number) {
+    return with_device(__func__, number, [&](Device& device) {
+        Device* peer = find_device(peer_number);
+        if (!peer || peer == &device) return cudaErrorInvalidDevice;
+        bool can = can_access_peer(device.physical(), peer->physical());
+        switch (wanted) {
+            case cudaDevP2PAttrPerformanceRank:
+                *value = 0;
+                return cudaSuccess;
+            case cudaDevP2PAttrAccessSupported:
+                *value = can;
+                return cudaSuccess;
+            case cudaDevP2PAttrNativeAtomicSupported:
+                *value = can;
+                return cudaSuccess;
+            default:
+                *value = 0;
+                return cudaSuccess;
+        }
+    });
+}
+
 cudaError_t cudaDeviceEnablePeerAccess(int peer_number, unsigned flags) {
     return with_device(__func__, peer_number, [&](Device& peer) {
         if (flags != 0) return cudaErrorInvalidValue;

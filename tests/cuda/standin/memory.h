@@ -54,8 +54,9 @@ public:
     bool may_touch(int physical_device, const void* memory, size_t bytes, bool write) const;
     size_t used(int physical_device) const;
 
-    // Device memory is open while at least one piece of work touches it, and at other times faults: so most of what a host does
-    // there by mistake is seen, as on a GPU. (Protection keys would show all of it, but few CPUs have them.)
+    // With STANDIN_PROTECT, device memory is open while at least one piece of work touches it, and at other times faults: so
+    // most of what a host does there by mistake is seen, as on a GPU. (Protection keys would show all of it, but few CPUs have
+    // them.)
     class Touch {
     public:
         Touch();

@@ -55,7 +55,7 @@ Settings read() {
     read.devices = visible(read.physical_devices);
     read.peer_access = !flag("STANDIN_NO_PEER");
     read.stream_values = !flag("STANDIN_NO_STREAM_VALUES");
-    read.protect = text("STANDIN_PROTECT", "1") != "0";
+    read.protect = flag("STANDIN_PROTECT");
     read.real_grid = text("STANDIN_GRID", "collapse") == "real";
     if (std::string memory = text("STANDIN_MEMORY"); !memory.empty()) read.memory = std::strtoull(memory.c_str(), nullptr, 10);
     if (std::string seed = text("STANDIN_SEED"); !seed.empty()) read.seed = std::strtoull(seed.c_str(), nullptr, 10);

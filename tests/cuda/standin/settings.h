@@ -15,7 +15,7 @@ struct Settings {
     int physical_devices = 1;             // STANDIN_DEVICES
     bool peer_access = true;              // unless STANDIN_NO_PEER
     bool stream_values = true;            // unless STANDIN_NO_STREAM_VALUES
-    bool protect = true;                  // unless STANDIN_PROTECT=0: device memory faults under the host's hands
+    bool protect = false;                 // STANDIN_PROTECT: device memory faults under the host's hands
     bool real_grid = false;               // STANDIN_GRID=real; otherwise each kernel runs as <<<1, 1>>>
     size_t memory = size_t{16} << 30;     // STANDIN_MEMORY: bytes of each device
     std::optional<uint64_t> seed;         // STANDIN_SEED: workers dawdle at random
