@@ -20,10 +20,9 @@ struct SmallFloatLayout {
     static constexpr float kFactor = std::bit_cast<float>((127u + 127u - kBias) << 23);
     // From this float32 on, what has been widened so is infinite or NaN ...
     static constexpr float kSpecial = std::bit_cast<float>((kInfinities ? kInfinity : kNan) << kSpare) * kFactor;
-    // ... and from these bits of one on, rounding leads there and needs care. (Half a unit below, in a tie, infinity is even,
-    // and the carry gets there. The NaN in its place is odd: the tie still rounds to a number.)
-    static constexpr uint32_t kLarge =
-        kInfinities ? std::bit_cast<uint32_t>(kSpecial) : std::bit_cast<uint32_t>(kSpecial) - (1u << (kSpare - 1)) + 1;
+    // ... and from these bits of one on, which is half a unit below, rounding leads there. In that tie infinity is even; the
+    // NaN in its place is odd, so the tie still rounds to a number.
+    static constexpr uint32_t kOverflow = std::bit_cast<uint32_t>(kSpecial) - (1u << (kSpare - 1)) + (kInfinities ? 0 : 1);
 
     // The float32 numbers around this one have the unit that denormals have: adding it makes the hardware round there.
     static constexpr uint32_t kDenormalUnit = (127u + 24u - kBias - kFractionBits) << 23;

@@ -59,7 +59,7 @@ struct SmallFloat {
             const auto infinity = hn::Or(narrow_sign, hn::Set(Words(), Layout::kInfinity));
             large = hn::IfThenElse(hn::Gt(size, hn::Set(Words(), 0x7f800000u)), large, infinity);
         }
-        return hn::IfThenElse(hn::Lt(size, hn::Set(Words(), Layout::kLarge)), hn::Or(narrow_sign, finite), large);
+        return hn::IfThenElse(hn::Lt(size, hn::Set(Words(), Layout::kOverflow)), hn::Or(narrow_sign, finite), large);
     }
 };
 

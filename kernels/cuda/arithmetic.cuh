@@ -21,8 +21,7 @@ struct Prod {
     }
 };
 
-// A NaN operand makes NaN, and +0 is above -0. Which of two zeros the hardware hands on is asked both ways round and the bits
-// are joined; that changes nothing else.
+// A NaN operand makes NaN, and +0 is above -0: of equal numbers only zeros differ, and joining their bits gives the right one.
 template <bool kLargest>
 struct Extreme {
     template <class Lane>
@@ -31,14 +30,10 @@ struct Extreme {
             return (a < b) == kLargest ? b : a;
         } else {
             using Bits = std::conditional_t<sizeof(Lane) == 8, uint64_t, uint32_t>;
-            const bool unordered = a != a || b != b;
-            Bits bits;
-            if constexpr (kLargest) {
-                bits = bits_as<Bits>(larger(a, b)) & bits_as<Bits>(larger(b, a));
-            } else {
-                bits = bits_as<Bits>(smaller(a, b)) | bits_as<Bits>(smaller(b, a));
-            }
-            return bits_as<Lane>(unordered ? Float<Lane>::kNan : bits);
+            const Bits one = bits_as<Bits>(a), other = bits_as<Bits>(b);
+            const Lane ordered = kLargest ? larger(a, b) : smaller(a, b);
+            const Lane v = a == b ? bits_as<Lane>(kLargest ? one & other : one | other) : ordered;
+            return a != a || b != b ? bits_as<Lane>(Float<Lane>::kNan) : v;
         }
     }
 };

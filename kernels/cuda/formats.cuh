@@ -76,11 +76,29 @@ struct Narrow {
     static constexpr int kElementBytes = Small::kBits / 8;
     static constexpr int kLanes = 32 / Small::kBits;
 
+    static constexpr bool kPairs = RINGCCL_FLOAT8_PAIRS && Small::kBits == 8;
+
     static RINGCCL_DEVICE void decode(Word word, Lane (&lanes)[kLanes]) {
-        RINGCCL_UNROLL
-        for (int i = 0; i < kLanes; ++i) lanes[i] = Small::widened(word >> (Small::kBits * i));
+        if constexpr (kPairs) {
+            RINGCCL_UNROLL
+            for (int i = 0; i < kLanes; i += 2) {
+                const uint32_t halves = Small::widened_pair(word >> (8 * i));
+                lanes[i] = Float16::widened(halves);
+                lanes[i + 1] = Float16::widened(halves >> 16);
+            }
+        } else {
+            RINGCCL_UNROLL
+            for (int i = 0; i < kLanes; ++i) lanes[i] = Small::widened(word >> (Small::kBits * i));
+        }
     }
+
     static RINGCCL_DEVICE Word encode(const Lane (&lanes)[kLanes]) {
+        if constexpr (kPairs) {
+            bool all_fit = true;  // and none is NaN
+            RINGCCL_UNROLL
+            for (int i = 0; i < kLanes; ++i) all_fit &= fabsf(lanes[i]) < bits_as<float>(Small::kOverflow);
+            if (all_fit) return Small::narrowed_pair(lanes[0], lanes[1]) | Small::narrowed_pair(lanes[2], lanes[3]) << 16;
+        }
         Word word = 0;
         RINGCCL_UNROLL
         for (int i = 0; i < kLanes; ++i) word |= Small::narrowed(lanes[i]) << (Small::kBits * i);

@@ -1,5 +1,5 @@
 // Floats of 16 bits and fewer to float32 and back, as kernels/cpu/small_float-inl.h does it for vectors. Hardware converts
-// where it can: PTX promises IEEE 754 for float16, and for the 8-bit floats all that is not overflow or NaN.
+// where it can: PTX promises IEEE 754 for float16, and for the 8-bit floats all but overflow, where it saturates.
 //
 //   widened   of the lower bits of a word; the others do not matter
 //   narrowed  to nearest even; every NaN becomes the quiet one
@@ -26,7 +26,7 @@ struct SmallFloat : SmallFloatLayout<kExponentBits, kFractionBits, kInfinities> 
         const uint32_t bits = bits_as<uint32_t>(v);
         const uint32_t size = bits & 0x7fffffffu;
         const uint32_t sign = (bits ^ size) >> Layout::kSignShift;
-        if (size >= Layout::kLarge) return kInfinities && size <= 0x7f800000u ? sign | Layout::kInfinity : Layout::kNan;
+        if (size >= Layout::kOverflow) return kInfinities && size <= 0x7f800000u ? sign | Layout::kInfinity : Layout::kNan;
 
         constexpr uint32_t kRound = (1u << (Layout::kSpare - 1)) - 1 - ((127u - Layout::kBias) << 23);
         const uint32_t odd = size >> Layout::kSpare & 1;
@@ -65,37 +65,45 @@ struct Bfloat16 {
     }
 };
 
-struct Float8e4m3 : SmallFloat<4, 3, false> {
+// Where hardware knows the 8-bit floats it converts two at a time: widened_pair to two float16, narrowed_pair from numbers
+// that do not overflow.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-    static RINGCCL_DEVICE float widened(uint32_t narrow) {
-        uint32_t pair;
-        asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"(static_cast<uint16_t>(narrow)));
-        return Float16::widened(pair);
+#define RINGCCL_FLOAT8_PAIRS 1
+#else
+#define RINGCCL_FLOAT8_PAIRS 0
+#endif
+
+struct Float8e4m3 : SmallFloat<4, 3, false> {
+#if RINGCCL_FLOAT8_PAIRS
+    static RINGCCL_DEVICE uint32_t widened_pair(uint32_t pair) {
+        uint32_t halves;
+        asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<uint16_t>(pair)));
+        return halves;
     }
-    // The instruction saturates, so what must not has to become NaN before. 464 is the tie between 448 and what would follow.
-    static RINGCCL_DEVICE uint32_t narrowed(float v) {
+    static RINGCCL_DEVICE uint32_t narrowed_pair(float first, float second) {
         uint16_t pair;
-        const float kept = fabsf(v) <= 464.0f ? v : bits_as<float>(0x7fc00000u);
-        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(kept));
+        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(second), "f"(first));
         return pair;
     }
 #endif
 };
 
-// The upper half of a float16.
 struct Float8e5m2 : SmallFloat<5, 2, true> {
-#ifdef __CUDA_ARCH__
+#if RINGCCL_FLOAT8_PAIRS
+    static RINGCCL_DEVICE uint32_t widened_pair(uint32_t pair) {
+        uint32_t halves;
+        asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(static_cast<uint16_t>(pair)));
+        return halves;
+    }
+    static RINGCCL_DEVICE uint32_t narrowed_pair(float first, float second) {
+        uint16_t pair;
+        asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(second), "f"(first));
+        return pair;
+    }
+#elif defined(__CUDA_ARCH__)
+    // The upper half of a float16.
     static RINGCCL_DEVICE float widened(uint32_t narrow) {
         return Float16::widened(narrow << 8);
-    }
-#endif
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-    // Saturates too. 61440 is the tie between the largest number and what would follow.
-    static RINGCCL_DEVICE uint32_t narrowed(float v) {
-        uint16_t pair;
-        asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(v));
-        const uint32_t infinity = bits_as<uint32_t>(v) >> 24 & 0x80u | kInfinity;
-        return fabsf(v) < 61440.0f ? pair : v == v ? infinity : kNan;
     }
 #endif
 };

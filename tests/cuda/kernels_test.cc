@@ -51,8 +51,8 @@ Bytes result_of(const Problem& problem) {
     Bytes cpu(expected.size());
     std::vector<const void*> sources;
     for (const Bytes& input : problem.inputs) sources.push_back(input.data());
-    reduce_kernel(problem.type, problem.op)(cpu.data(), sources.data(), static_cast<int>(sources.size()), problem.count(),
-                                            problem.scale);
+    ringccl::reduce_kernel(problem.type, problem.op)(cpu.data(), sources.data(), static_cast<int>(sources.size()),
+                                                     problem.count(), problem.scale);
     EXPECT_EQ(cpu, expected);
     return expected;
 }
