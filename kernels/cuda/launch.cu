@@ -1,6 +1,7 @@
 #include "base/type.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/table.cuh"
+#include "kernels/cuda/wait.cuh"
 
 namespace ringccl::cuda {
 
@@ -20,6 +21,11 @@ cudaError_t launch_reduce(ringDataType_t type, Op op, void* dst, const void* con
     const dim3 grid(static_cast<unsigned>(std::min(blocks, static_cast<size_t>(max_blocks))));
     void* parameters[] = {&arguments};
     return cudaLaunchKernel(kernel, grid, dim3(kBlockThreads), parameters, 0, stream);
+}
+
+cudaError_t launch_wait(const uint32_t* word, uint32_t value, cudaStream_t stream) {
+    void* parameters[] = {&word, &value};
+    return cudaLaunchKernel(&wait_kernel, dim3(1), dim3(1), parameters, 0, stream);
 }
 
 }  // namespace ringccl::cuda

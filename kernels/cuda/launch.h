@@ -13,4 +13,7 @@ namespace ringccl::cuda {
 cudaError_t launch_reduce(ringDataType_t type, Op op, void* dst, const void* const* src, int k, size_t count,
                           const Scale& scale, int max_blocks, cudaStream_t stream);
 
+// Holds the stream until *word - value, as a signed number, is not negative. The word is host memory that the device reaches.
+cudaError_t launch_wait(const uint32_t* word, uint32_t value, cudaStream_t stream);
+
 }  // namespace ringccl::cuda

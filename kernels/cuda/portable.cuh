@@ -50,6 +50,26 @@ RINGCCL_DEVICE void store_vector(uint8_t* at, const Vector& v) {
 #endif
 }
 
+// Sees what the host wrote before it stored the word.
+RINGCCL_DEVICE uint32_t load_acquire(const uint32_t* word) {
+#ifdef __CUDACC__
+    uint32_t value;
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+    return value;
+#else
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+#endif
+}
+
+// In a loop that waits.
+#ifdef __CUDACC__
+RINGCCL_DEVICE void pause() {
+    __nanosleep(200);
+}
+#else
+void pause();
+#endif
+
 // The 32 bits from bit `shift` (0 .. 31) on of the 64 that the two words make.
 RINGCCL_DEVICE uint32_t funnel_right(uint32_t low, uint32_t high, uint32_t shift) {
 #ifdef __CUDACC__

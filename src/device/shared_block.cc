@@ -56,11 +56,4 @@ Result<MappedBlock> MappedBlock::map(int fd, size_t bytes, bool writable) {
     return MappedBlock(static_cast<std::byte*>(at), bytes, [at, bytes] { munmap(at, bytes); });
 }
 
-MappedBlock& MappedBlock::operator=(MappedBlock&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
-    std::swap(close_, other.close_);
-    return *this;
-}
-
 }  // namespace ringccl

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/status.h"
@@ -38,7 +39,12 @@ public:
     MappedBlock(std::byte* data, size_t bytes, std::function<void()> close)
         : data_(data), bytes_(bytes), close_(std::move(close)) {}
     MappedBlock(MappedBlock&& other) noexcept { *this = std::move(other); }
-    MappedBlock& operator=(MappedBlock&& other) noexcept;
+    MappedBlock& operator=(MappedBlock&& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(bytes_, other.bytes_);
+        std::swap(close_, other.close_);
+        return *this;
+    }
     ~MappedBlock() {
         if (close_) close_();
     }

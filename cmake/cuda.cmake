@@ -1,0 +1,27 @@
+# Whether the module for CUDA devices is built. It is a file of its own, which the library looks for when a CUDA device is asked
+# for: neither library depends on it or on CUDA.
+set(RINGCCL_CUDA AUTO CACHE STRING "Build the module for CUDA devices: AUTO (where the toolkit is there), ON or OFF")
+set_property(CACHE RINGCCL_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(RINGCCL_CUDA_FOUND FALSE)
+if(NOT RINGCCL_CUDA STREQUAL OFF)
+  find_package(CUDAToolkit 12.5 QUIET)
+  if(CUDAToolkit_FOUND)
+    if(NOT CMAKE_CUDA_COMPILER)
+      set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
+    endif()
+    # Every generation that the toolkit knows, and code for those to come.
+    if(NOT CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES all-major)
+    endif()
+    enable_language(CUDA)
+    # CMake 3.25 does not know that nvcc has it.
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    endif()
+    set(RINGCCL_CUDA_FOUND TRUE)
+  elseif(RINGCCL_CUDA STREQUAL ON)
+    message(FATAL_ERROR "RINGCCL_CUDA=ON, but there is no CUDA toolkit 12.5 or newer; CUDAToolkit_ROOT says where it is")
+  endif()
+endif()
+message(STATUS "CUDA devices: ${RINGCCL_CUDA_FOUND}")

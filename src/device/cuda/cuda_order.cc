@@ -1,0 +1,83 @@
+#include "device/cuda/cuda_order.h"
+
+#include <sched.h>
+
+#include <chrono>
+#include <thread>
+
+#include "device/cuda/call.h"
+#include "device/cuda/driver.h"
+#include "kernels/cuda/launch.h"
+
+namespace ringccl::cuda {
+namespace {
+
+// A stream rings no doorbell. What is before this work may take long or a moment.
+constexpr std::chrono::microseconds kPoll{100}, kNap{20}, kLongNap{100};
+
+}  // namespace
+
+Result<std::shared_ptr<CudaOrder>> CudaOrder::make(int device, cudaStream_t stream) {
+    std::shared_ptr<CudaOrder> order(new CudaOrder(device, stream));
+    RINGCCL_ASSIGN(order->begun_, Marker::make(device));
+    RINGCCL_ASSIGN(order->done_, Word::take(device));
+    return order;
+}
+
+// After a failure the stream may come to its marks and waits only now.
+CudaOrder::~CudaOrder() {
+    begun_.leave();
+    done_.leave();
+}
+
+Result<uint64_t> CudaOrder::take_ticket() {
+    const OnDevice here(device_);
+    std::lock_guard lock(mutex_);
+    cudaStreamCaptureStatus capture;
+    RINGCCL_CUDA_TRY(device_, cudaStreamIsCapturing(stream_, &capture));
+    if (capture != cudaStreamCaptureStatusNone)
+        return failure(ringInvalidUsage, "the stream is being captured into a graph, in which collectives cannot be recorded");
+    RINGCCL_CUDA_TRY(device_, begun_.mark(stream_));
+    const uint64_t ticket = begun_.last();
+    const Status held = checked(hold(static_cast<uint32_t>(ticket)), "waiting for a word", device_);
+    if (held.ok()) return ticket;
+    pass(ticket);
+    return held;
+}
+
+cudaError_t CudaOrder::hold(uint32_t value) {
+    const Driver& driver = Driver::of_process();
+    return driver.has_stream_values() ? driver.wait(stream_, done_.address(), value)
+                                      : launch_wait(done_.address(), value, stream_);
+}
+
+bool CudaOrder::begun(uint64_t ticket) {
+    std::lock_guard lock(mutex_);
+    return begun_.passed(ticket);
+}
+
+void CudaOrder::await_turn(uint64_t ticket, const std::atomic<bool>& stop) {
+    const OnDevice here(device_);
+    const auto since = std::chrono::steady_clock::now();
+    while (!begun(ticket) && !stop.load(std::memory_order_acquire)) {
+        const auto waited = std::chrono::steady_clock::now() - since;
+        if (waited < kPoll)
+            sched_yield();
+        else
+            std::this_thread::sleep_for(waited < 100 * kNap ? kNap : kLongNap);
+    }
+}
+
+// What failed is told by the communicator: a stream has no place for it.
+void CudaOrder::pass_turn(uint64_t ticket, const Status&) {
+    std::lock_guard lock(mutex_);
+    pass(ticket);
+}
+
+void CudaOrder::pass(uint64_t ticket) {
+    early_.insert(ticket);
+    while (early_.erase(passed_ + 1) != 0) ++passed_;
+    done_.set(static_cast<uint32_t>(passed_));
+}
+
+}  // namespace ringccl::cuda

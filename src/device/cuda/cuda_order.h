@@ -1,0 +1,39 @@
+// The order of a caller's CUDA stream. Taking a ticket enqueues two things into the stream: a mark that tells when the stream
+// has come to this work, and a wait that holds the stream until the work is done. Nothing else of the device is held:
+// computation in other streams goes on.
+#pragma once
+
+#include <mutex>
+#include <set>
+
+#include "device/cuda/marker.h"
+#include "device/order.h"
+
+namespace ringccl::cuda {
+
+class CudaOrder final : public Order {
+public:
+    static Result<std::shared_ptr<CudaOrder>> make(int device, cudaStream_t stream);
+    ~CudaOrder() override;
+
+    // ringInvalidUsage: the stream is being captured into a graph.
+    Result<uint64_t> take_ticket() override;
+    void await_turn(uint64_t ticket, const std::atomic<bool>& stop) override;
+    void pass_turn(uint64_t ticket, const Status& outcome) override;
+
+private:
+    CudaOrder(int device, cudaStream_t stream) : device_(device), stream_(stream) {}
+    bool begun(uint64_t ticket);
+    cudaError_t hold(uint32_t value);
+    void pass(uint64_t ticket);
+
+    const int device_;
+    const cudaStream_t stream_;
+    std::mutex mutex_;
+    Marker begun_;              // tickets count from 1, as its marks do
+    Word done_;                 // the last ticket up to which all are done
+    uint64_t passed_ = 0;       // what done_ says
+    std::set<uint64_t> early_;  // tickets beyond it that are done
+};
+
+}  // namespace ringccl::cuda
