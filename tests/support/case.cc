@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "support/device_side.h"
 #include "support/guarded.h"
 #include "support/values.h"
 
@@ -110,6 +111,29 @@ Verdict same(const std::byte* got, const std::vector<std::byte>& want, size_t wi
                hex(got + i, width), hex(want.data() + i, width));
 }
 
+// A guarded buffer as the call sees it: where it stands, or its copy on the device.
+class OnSide {
+public:
+    OnSide(const Member& me, int number, Guarded& host) : me_(me), host_(host), there_(host.all().data()) {
+        if (DeviceSide* side = DeviceSide::of_program())
+            there_ = side->memory(me, number, host.all().size(), reinterpret_cast<size_t>(host.all().data()) % 64);
+    }
+    std::byte* at(std::byte* host) const { return there_ + (host - host_.all().data()); }
+    Verdict put() const {
+        DeviceSide* side = DeviceSide::of_program();
+        return side == nullptr ? good() : side->copy(me_, there_, host_.all().data(), host_.all().size());
+    }
+    Verdict get() const {
+        DeviceSide* side = DeviceSide::of_program();
+        return side == nullptr ? good() : side->copy(me_, host_.all().data(), there_, host_.all().size());
+    }
+
+private:
+    const Member& me_;
+    Guarded& host_;
+    std::byte* there_;
+};
+
 }  // namespace
 
 std::string Case::text() const {
@@ -144,10 +168,19 @@ Verdict run_case(const Member& me, const Case& c) {
         Verdict made = worked(ringRedOpCreatePreMulSum(&public_, scalar.data(), c.type, me.comm), "ringRedOpCreatePreMulSum");
         if (!made) return made;
     }
+    const OnSide large_there(me, 0, large), small_there(me, 1, small);
+    if (Verdict there = large_there.put(); !there) return there;
+    if (Verdict there = small_there.put(); !there) return there;
     // A rank that has nothing to send or to receive says so with NULL, as the header allows.
-    ringResult_t result = call(c, me, part.send > 0 ? send : nullptr, part.recv > 0 ? recv : nullptr, public_);
-    if (result == ringSuccess && me.stream) result = ringStreamSynchronize(static_cast<ringStream_t>(me.stream));
+    const OnSide& to = c.in_place ? large_there : small_there;
+    ringResult_t result =
+        call(c, me, part.send > 0 ? large_there.at(send) : nullptr, part.recv > 0 ? to.at(recv) : nullptr, public_);
+    if (result == ringSuccess && me.stream && DeviceSide::of_program() == nullptr)
+        result = ringStreamSynchronize(static_cast<ringStream_t>(me.stream));
     Verdict done = worked(result, kind_name(c.kind));
+    if (done) done = large_there.get();
+    if (done) done = small_there.get();
+    if (done) done = await_side(me);
     if (!done) return done << " (" << c.text() << ", rank " << me.rank << " of " << me.size << ")";
     if (op == Op::premul) {
         Verdict gone = worked(ringRedOpDestroy(public_, me.comm), "ringRedOpDestroy");

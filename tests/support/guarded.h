@@ -17,6 +17,8 @@ public:
 
     std::byte* data() { return storage_.data() + begin_; }
     size_t bytes() const { return bytes_; }
+    // With the bands.
+    std::vector<std::byte>& all() { return storage_; }
 
     bool intact() const {
         for (size_t i = 0; i < begin_; ++i)

@@ -15,6 +15,7 @@
 
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "support/device_side.h"
 
 namespace ringccl::test {
 namespace {
@@ -111,6 +112,7 @@ void run_processes(const WorldOptions& options, const Body& body, const std::fun
         pipes.clear();
         ringConfig_t config = options.config();
         Member me{nullptr, rank, options.size};
+        if (ready = enter_side(me, config); !ready) return ready;
         Verdict made = worked(ringCommInitRankConfig(&me.comm, me.size, id, rank, &config), "ringCommInitRankConfig");
         if (!made) return made;
         Verdict verdict = body(me);

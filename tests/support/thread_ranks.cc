@@ -3,6 +3,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/device_side.h"
+
 namespace ringccl::test {
 
 void run_threads(int count, const std::function<Verdict(int)>& body) {
@@ -16,9 +18,10 @@ void run_threads(int count, const std::function<Verdict(int)>& body) {
 void run_ranks(const WorldOptions& options, const Body& body) {
     ringUniqueId id;
     ASSERT_TRUE(worked(ringGetUniqueId(&id), "ringGetUniqueId"));
-    ringConfig_t config = options.config();
     run_threads(options.size, [&](int rank) {
+        ringConfig_t config = options.config();
         Member me{nullptr, rank, options.size};
+        if (Verdict ready = enter_side(me, config); !ready) return ready;
         Verdict made = worked(ringCommInitRankConfig(&me.comm, me.size, id, rank, &config), "ringCommInitRankConfig");
         if (!made) return made;
         Verdict verdict = body(me);

@@ -61,7 +61,7 @@ Verdict exact(const Member& me) {
                             return v;
             for (Kind kind : {Kind::all_gather, Kind::broadcast})
                 if (Verdict v = run_case(me, {.kind = kind, .count = count, .in_place = in_place, .root = 1}); !v) return v;
-            if (Verdict v = worked(ringBarrier(me.comm, nullptr), "ringBarrier"); !v) return v;
+            if (Verdict v = worked(ringBarrier(me.comm, me.stream), "ringBarrier"); !v) return v;
         }
     }
     return good();

@@ -8,6 +8,7 @@
 
 #include "paths.h"
 #include "support/case.h"
+#include "support/device_side.h"
 #include "support/thread_ranks.h"
 #include "support/values.h"
 
@@ -103,7 +104,8 @@ TEST_P(Exact, Barrier) {
     run_ranks(world(), [&arrived](const Member& me) {
         for (int round = 1; round <= 50; ++round) {
             ++arrived;
-            if (Verdict v = worked(ringBarrier(me.comm, nullptr), "ringBarrier"); !v) return v;
+            if (Verdict v = worked(ringBarrier(me.comm, me.stream), "ringBarrier"); !v) return v;
+            if (Verdict v = await_side(me); !v) return v;
             if (arrived < round * me.size) return bad("rank {} left barrier {} early", me.rank, round);
         }
         return good();

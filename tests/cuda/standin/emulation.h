@@ -1,4 +1,4 @@
-// The device side of CUDA for the host's compiler, as far as the self test's kernels need it.
+// The device side of CUDA for the host's compiler, as far as kernels need it whose threads need nothing of each other.
 #pragma once
 
 #include <vector_types.h>
@@ -7,9 +7,13 @@
 #undef __global__
 #undef __device__
 #undef __host__
+#undef __grid_constant__
+#undef __launch_bounds__
 #define __global__
 #define __device__
 #define __host__
+#define __grid_constant__
+#define __launch_bounds__(threads)
 
 inline thread_local uint3 threadIdx, blockIdx;
 inline thread_local dim3 blockDim, gridDim;

@@ -137,7 +137,7 @@ cudaError_t launch(Kernel* kernel, dim3 grid, dim3 block, void** values, Stream*
         if (fails || !arguments->may_be_touched(device)) return set_sticky_error(cudaErrorIllegalAddress);
         Memory::Touch touch;
         Seen seen;
-        code->run(arguments->pointers(), grid, block);
+        code->run(code->code, arguments->pointers(), grid, block);
     });
     return cudaSuccess;
 }

@@ -9,8 +9,9 @@ extern "C" {
 
 struct StandinKernel {
     const char* name;  // mangled
+    const void* code;  // for run()
     // All threads of all blocks, one after the other. `arguments` points to one value after the other.
-    void (*run)(void** arguments, dim3 grid, dim3 block);
+    void (*run)(const void* code, void** arguments, dim3 grid, dim3 block);
     size_t argument_count;
     const size_t* argument_sizes;
 };
