@@ -116,7 +116,7 @@ typedef enum { ringDeviceHost = 0, ringDeviceCuda = 1 } ringDeviceKind_t;
 typedef struct {
     size_t size;             /* sizeof(ringConfig_t) */
     int deviceKind;          /* a ringDeviceKind_t; default ringDeviceHost */
-    int deviceIndex;         /* the CUDA device; -1: the current one. Ignored for the host */
+    int deviceIndex;         /* the CUDA device; -1: the current one (ringCommInitAll: dealt out). Ignored for the host */
     int timeoutMs;           /* an operation fails when nothing moved for this long; -1: RINGCCL_TIMEOUT_MS */
     int initTimeoutMs;       /* making the communicator fails after this long; -1: RINGCCL_INIT_TIMEOUT_MS */
     const char* transport;   /* "auto", or a list such as "p2p,tcp"; NULL: RINGCCL_TRANSPORT */
@@ -221,6 +221,8 @@ RINGCCL_API ringResult_t ringMemFree(void* ptr);
 
 /* Tells comm that [buffer, buffer + bytes) will be used again and again, so that links may prepare it once. Local. The memory
  * must stay valid until ringCommDeregister or ringCommDestroy. Registered ranges may overlap.
+ * On a CUDA communicator: other processes read device memory where it stands only if it is registered (and from cudaMalloc). They
+ * keep the allocation open, so free it after ringCommDestroy, not before.
  * ringInvalidArgument: NULL, 0 bytes, or a handle that this comm did not give. ringInvalidUsage: comm is not alive. */
 RINGCCL_API ringResult_t ringCommRegister(ringComm_t comm, void* buffer, size_t bytes, void** handle);
 RINGCCL_API ringResult_t ringCommDeregister(ringComm_t comm, void* handle);
@@ -240,7 +242,11 @@ RINGCCL_API ringResult_t ringRedOpDestroy(ringRedOp_t op, ringComm_t comm);
  * - Streams. On a host communicator `stream` is NULL, and the call returns when the caller's part is done (its result is in
  *   place and its send buffer may change), driven by the calling thread; or a ringStream_t, and the call returns once the
  *   work is queued, after what that stream held before. Buffers must then stay untouched until the stream has passed.
- *   On a CUDA communicator `stream` is a cudaStream_t (NULL: the default stream) and the work is ordered in it.
+ *   On a CUDA communicator `stream` is a cudaStream_t of its device (NULL: the legacy default stream). The call returns once
+ *   the work is queued; the stream is held there until it is done, other streams are not. Failures come with
+ *   ringCommGetAsyncError. Ranks that share a device must not share a stream. A stream under capture is ringInvalidUsage.
+ * - Memory. On a CUDA communicator buffers lie on its device, or in pinned or managed host memory (cudaHostAlloc,
+ *   cudaHostRegister); other memory is ringInvalidArgument.
  * - In place is allowed exactly as said at each call. Any other overlap of a call's two buffers is ringInvalidArgument.
  * - count 0 is allowed: nothing is read or written, but all ranks must still make the call. Buffers may be NULL then.
  * - Results are bit-identical on every rank that receives them, and from run to run of one configuration.

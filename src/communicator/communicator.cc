@@ -40,6 +40,7 @@ Status Communicator::meet(const ringUniqueId& id) {
         return health_.first();
     }
     fabric_ = fabric.take();
+    device_->join(fabric_->name());
     recorder_ = std::make_unique<FlightRecorder>(fabric_->record_header());
     if (!settings_.timeline.empty()) {
         auto timeline = Timeline::open(settings_.timeline, fabric_->record_header().communicator, rank_, size_);

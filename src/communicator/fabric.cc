@@ -308,10 +308,17 @@ std::vector<Transport*> Fabric::transports() const {
     return used;
 }
 
+uint64_t Fabric::name() const {
+    constexpr size_t kBytes = 6;
+    const Digest digest = keyed_digest(secret_, "name");
+    uint64_t name = 0;
+    for (size_t i = 0; i < kBytes; ++i) name = name << 8 | digest[i];
+    return name;
+}
+
 FlightRecorder::Header Fabric::record_header() const {
     FlightRecorder::Header header;
-    const Digest name = keyed_digest(secret_, "name");
-    for (size_t i = 0; i < 6; ++i) header.communicator += fmt::format("{:02x}", name[i]);
+    header.communicator = fmt::format("{:012x}", name());
     header.rank = world_.rank;
     header.size = world_.size;
     header.names = roster_.names;

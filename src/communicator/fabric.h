@@ -49,6 +49,8 @@ public:
     void untie();
     // The links, connected on first need, within `timeout` and unless stopped; their slices are counted in `recorder`.
     Wiring wiring(std::chrono::milliseconds timeout, const std::atomic<bool>& stop, FlightRecorder& recorder);
+    // The same on all ranks, and another one for every communicator.
+    uint64_t name() const;
     // What the flight records of this communicator begin with.
     FlightRecorder::Header record_header() const;
     // The id of a meeting point for `members` of this world, ascending, that needs nothing of this communicator to work: all

@@ -41,6 +41,8 @@ public:
     // Null where CPUs, and so sockets, reach the callers' buffers.
     virtual PeerMemory* peer_memory() = 0;
 
+    // Once, before the first order(): names the communicator, alike for all its ranks and for nobody else's.
+    virtual void join(uint64_t communicator) = 0;
     // Whether a caller's "send" or "receive" buffer can be used; ringInvalidArgument says why not.
     virtual Status check_buffer(const char* caller, const char* what, const void* at) = 0;
     // The order that a stream of the device's own kind stands for, the same object for the same stream; null on the host.

@@ -12,6 +12,7 @@ class HostDevice final : public Device {
 public:
     size_t depth() const override { return 1; }
     PeerMemory* peer_memory() override { return nullptr; }
+    void join(uint64_t) override {}
     Status check_buffer(const char*, const char*, const void*) override { return {}; }
     Result<std::shared_ptr<Order>> order(void*) override { return std::shared_ptr<Order>(); }
     void reduce(int lane, const Kernel& kernel, void* dst, const void* const* src, int k, size_t count, const Scale& scale,

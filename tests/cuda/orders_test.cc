@@ -183,6 +183,35 @@ TEST_P(Orders, ACapturedStreamIsRefused) {
     });
 }
 
+// Each would wait for the other, so the second is told.
+TEST_P(Orders, TwoRanksInOneStreamAreRefused) {
+    std::barrier<> meet(2);
+    run_ranks(world(2), [&](Member me) {
+        int devices = 1;
+        cudaGetDeviceCount(&devices);
+        if (devices > 1) return good();
+        DeviceValues data(me, 0, numbers(me.rank, 10));
+        if (Verdict v = await_side(me); !v) return v;
+        const Member own = me;
+        if (me.rank == 0) {
+            if (Verdict v = reduce(me, data.data(), data.data(), 10, nullptr); !v) return v;
+            meet.arrive_and_wait();
+            meet.arrive_and_wait();
+            me.stream = nullptr;
+        } else {
+            meet.arrive_and_wait();
+            const ringResult_t result =
+                ringAllReduce(data.data(), data.data(), 10, ringInt32, ringSum, me.comm, cudaStreamLegacy);
+            const std::string text = ringGetLastError(nullptr);
+            meet.arrive_and_wait();
+            if (result != ringInvalidUsage || text.find("stream of its own") == text.npos)
+                return bad("{}: {}", ringGetErrorString(result), text);
+            if (Verdict v = reduce(own, data.data(), data.data(), 10, own.stream); !v) return v;
+        }
+        return DeviceValues(data).are(sum_of_numbers(2, 10));
+    });
+}
+
 // Once shapes are known: nothing that waits for the whole device, or that may.
 TEST_P(Orders, NothingWaitsForTheDevice) {
     constexpr const char* kForbidden[] = {"cudaDeviceSynchronize", "cudaMalloc",    "cudaFree",         "cudaHostAlloc",

@@ -78,7 +78,7 @@ Result<std::shared_ptr<Order>> CudaDevice::order(void* stream) {
     std::lock_guard lock(orders_mutex_);
     auto& order = orders_[stream];
     if (order == nullptr) {
-        RINGCCL_ASSIGN(order, CudaOrder::make(index_, static_cast<cudaStream_t>(stream)));
+        RINGCCL_ASSIGN(order, CudaOrder::make(index_, static_cast<cudaStream_t>(stream), communicator_));
     }
     return std::shared_ptr<Order>(order);
 }

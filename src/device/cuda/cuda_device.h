@@ -22,6 +22,7 @@ public:
 
     size_t depth() const override { return kDepth; }
     PeerMemory* peer_memory() override { return &*memory_; }
+    void join(uint64_t communicator) override { communicator_ = communicator; }
     Status check_buffer(const char* caller, const char* what, const void* at) override;
     Result<std::shared_ptr<Order>> order(void* stream) override;
 
@@ -56,6 +57,7 @@ private:
     void note(cudaError_t error, const char* call);
 
     const int index_;
+    uint64_t communicator_ = 0;
     int max_blocks_ = 1;
     Lane lanes_[kLanes];
     std::optional<CudaMemory> memory_;

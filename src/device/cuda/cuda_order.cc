@@ -2,8 +2,10 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include "device/cuda/call.h"
 #include "device/cuda/driver.h"
@@ -15,23 +17,58 @@ namespace {
 // A stream rings no doorbell. What is before this work may take long or a moment.
 constexpr std::chrono::microseconds kPoll{100}, kNap{20}, kLongNap{100};
 
+// The orders of this process. Never destroyed, since communicators may outlive other statics.
+struct Living {
+    std::mutex mutex;
+    std::vector<CudaOrder*> orders;
+};
+Living& living() {
+    static auto* table = new Living;
+    return *table;
+}
+
 }  // namespace
 
-Result<std::shared_ptr<CudaOrder>> CudaOrder::make(int device, cudaStream_t stream) {
-    std::shared_ptr<CudaOrder> order(new CudaOrder(device, stream));
+Result<std::shared_ptr<CudaOrder>> CudaOrder::make(int device, cudaStream_t stream, uint64_t communicator) {
+    std::shared_ptr<CudaOrder> order(new CudaOrder(device, stream == cudaStreamLegacy ? nullptr : stream, communicator));
     RINGCCL_ASSIGN(order->begun_, Marker::make(device));
     RINGCCL_ASSIGN(order->done_, Word::take(device));
+    std::lock_guard lock(living().mutex);
+    living().orders.push_back(order.get());
     return order;
 }
 
 // After a failure the stream may come to its marks and waits only now.
 CudaOrder::~CudaOrder() {
+    {
+        std::lock_guard lock(living().mutex);
+        std::erase(living().orders, this);
+    }
     begun_.leave();
     done_.leave();
 }
 
+// Whether this one's work holds the stream that is the other's too, and needs the other's rank to end.
+bool CudaOrder::stands_before(const CudaOrder& other) {
+    if (&other == this || device_ != other.device_ || stream_ != other.stream_ || communicator_ != other.communicator_ ||
+        stream_ == cudaStreamPerThread)
+        return false;
+    std::lock_guard lock(mutex_);
+    return passed_ != begun_.last();
+}
+
 Result<uint64_t> CudaOrder::take_ticket() {
     const OnDevice here(device_);
+    {
+        std::lock_guard lock(living().mutex);
+        if (std::any_of(living().orders.begin(), living().orders.end(),
+                        [this](CudaOrder* o) { return o->stands_before(*this); }))
+            return failure(
+                ringInvalidUsage,
+                "two ranks of one communicator use one stream of CUDA device {}: the second would wait for the first, and "
+                "the first for the second; give each rank a stream of its own (cudaStreamPerThread is one)",
+                device_);
+    }
     std::lock_guard lock(mutex_);
     cudaStreamCaptureStatus capture;
     RINGCCL_CUDA_TRY(device_, cudaStreamIsCapturing(stream_, &capture));

@@ -13,22 +13,25 @@ namespace ringccl::cuda {
 
 class CudaOrder final : public Order {
 public:
-    static Result<std::shared_ptr<CudaOrder>> make(int device, cudaStream_t stream);
+    static Result<std::shared_ptr<CudaOrder>> make(int device, cudaStream_t stream, uint64_t communicator);
     ~CudaOrder() override;
 
-    // ringInvalidUsage: the stream is being captured into a graph.
+    // ringInvalidUsage: the stream is being captured into a graph, or holds work of another rank of the same communicator.
     Result<uint64_t> take_ticket() override;
     void await_turn(uint64_t ticket, const std::atomic<bool>& stop) override;
     void pass_turn(uint64_t ticket, const Status& outcome) override;
 
 private:
-    CudaOrder(int device, cudaStream_t stream) : device_(device), stream_(stream) {}
+    CudaOrder(int device, cudaStream_t stream, uint64_t communicator)
+        : device_(device), stream_(stream), communicator_(communicator) {}
+    bool stands_before(const CudaOrder& other);
     bool begun(uint64_t ticket);
     cudaError_t hold(uint32_t value);
     void pass(uint64_t ticket);
 
     const int device_;
     const cudaStream_t stream_;
+    const uint64_t communicator_;
     std::mutex mutex_;
     Marker begun_;              // tickets count from 1, as its marks do
     Word done_;                 // the last ticket up to which all are done
