@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kQuietSeconds = 3.0;  // before progress is worth a line
 constexpr double kTellEvery = 0.5;
+constexpr size_t kNumbers = 4096, kWords = 128;  // that ranks tell each other at once: numbers, and bytes of each
 
 double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -52,8 +53,8 @@ void Progress::clear() {
     shown_ = false;
 }
 
-Bench::Bench(const Collective& collective, const Options& options, ringComm_t comm, bool first_of_process)
-    : collective_(collective), options_(options), comm_(comm), first_of_process_(first_of_process) {
+Bench::Bench(const Collective& collective, const Options& options, Place& place, ringComm_t comm, bool first_of_process)
+    : collective_(collective), options_(options), place_(place), comm_(comm), first_of_process_(first_of_process) {
     need(ringCommUserRank(comm_, &rank_), "ringCommUserRank");
     need(ringCommCount(comm_, &world_), "ringCommCount");
     // Big enough for every row. A root has the largest buffers, and every rank may become the root.
@@ -64,39 +65,60 @@ Bench::Bench(const Collective& collective, const Options& options, ringComm_t co
         send_stride_ = std::max(send_stride_, page_up(send));
         recv_stride_ = std::max(recv_stride_, page_up(recv));
     }
-    send_ = std::make_unique<Buffer>(options.aggregate * send_stride_, options.ring_memory);
-    recv_ = std::make_unique<Buffer>(options.aggregate * recv_stride_, options.ring_memory);
-    if (options.stream) need(ringStreamCreate(&stream_), "ringStreamCreate");
-}
-
-Bench::~Bench() {
-    if (stream_) ringStreamDestroy(stream_);
+    send_ = std::make_unique<Buffer>(options.aggregate * send_stride_, place_);
+    recv_ = std::make_unique<Buffer>(options.aggregate * recv_stride_, place_);
+    notes_ = std::make_unique<Buffer>(std::max(kNumbers * sizeof(double), kWords * world_), place_);
 }
 
 void Bench::need(ringResult_t result, const char* call) const {
     if (result == ringSuccess) return;
-    throw std::runtime_error(fmt::format("{} failed: {}: {}", call, ringGetErrorString(result), ringGetLastError(nullptr)));
+    throw std::runtime_error(fmt::format("{} failed: {}: {}", call, ringGetErrorString(result), ringGetLastError(comm_)));
 }
 
-void Bench::combine(std::vector<double>& numbers, ringRedOp_t op) const {
-    need(ringAllReduce(numbers.data(), numbers.data(), numbers.size(), ringFloat64, op, comm_, nullptr), "ringAllReduce");
+// What fails after a call on a device has returned is told by the communicator alone.
+void Bench::finish() {
+    place_.wait();
+    ringResult_t state = ringSuccess;
+    need(ringCommGetAsyncError(comm_, &state), "ringCommGetAsyncError");
+    if (state != ringInProgress) need(state, collective_.name);
+}
+
+void Bench::barrier() {
+    need(ringBarrier(comm_, place_.stream()), "ringBarrier");
+    finish();
+}
+
+void Bench::combine(std::vector<double>& numbers, ringRedOp_t op) {
+    for (size_t first = 0; first < numbers.size(); first += kNumbers) {
+        size_t count = std::min(kNumbers, numbers.size() - first), bytes = count * sizeof(double);
+        std::memcpy(notes_->image(), &numbers[first], bytes);
+        notes_->push(bytes);
+        need(ringAllReduce(notes_->data(), notes_->data(), count, ringFloat64, op, comm_, place_.stream()), "ringAllReduce");
+        finish();
+        notes_->pull(bytes);
+        std::memcpy(&numbers[first], notes_->image(), bytes);
+    }
 }
 
 std::vector<std::string> Bench::gather_words(const std::string& mine) {
-    constexpr size_t kLength = 64;
-    std::vector<char> all(kLength * world_);
-    mine.copy(all.data() + kLength * rank_, kLength - 1);
-    need(ringAllGather(all.data() + kLength * rank_, all.data(), kLength, ringUint8, comm_, nullptr), "ringAllGather");
+    auto* all = reinterpret_cast<char*>(notes_->image());
+    std::memset(all, 0, kWords * world_);
+    mine.copy(all + kWords * rank_, kWords - 1);
+    notes_->push(kWords * world_);
+    need(ringAllGather(notes_->data() + kWords * rank_, notes_->data(), kWords, ringUint8, comm_, place_.stream()),
+         "ringAllGather");
+    finish();
+    notes_->pull(kWords * world_);
     std::vector<std::string> words;
-    for (int r = 0; r < world_; ++r) words.emplace_back(all.data() + kLength * r);
+    for (int r = 0; r < world_; ++r) words.emplace_back(all + kWords * r);
     return words;
 }
 
 // In place both operands live in the larger of the two buffers.
-Bench::Slot Bench::slot(const Case& row, bool in_place, int index) const {
+Bench::Slot Bench::slot(const Case& row, bool in_place, int index, std::byte* send, std::byte* recv) const {
     Layout layout = collective_.layout(job(row));
-    std::byte* send = send_->data() + index * send_stride_;
-    std::byte* recv = recv_->data() + index * recv_stride_;
+    send += index * send_stride_;
+    recv += index * recv_stride_;
     if (in_place) {
         std::byte* base = layout.send > layout.recv ? send : recv;
         send = base + layout.in_place->send * row.type.size;
@@ -105,28 +127,42 @@ Bench::Slot Bench::slot(const Case& row, bool in_place, int index) const {
     return {layout.send ? send : nullptr, layout.recv ? recv : nullptr};
 }
 
-// The receive buffer is poisoned first, so that in place the input lies on top. In a group, the guard bands lie before the
-// first call's operands and behind the last one's.
+Bench::Slot Bench::operands(const Case& row, bool in_place, int index) const {
+    return slot(row, in_place, index, send_->data(), recv_->data());
+}
+
+Bench::Slot Bench::images(const Case& row, bool in_place, int index) const {
+    return slot(row, in_place, index, send_->image(), recv_->image());
+}
+
+// In a group, the guard bands lie before the first call's operands and behind the last one's.
+size_t Bench::used(const Buffer& buffer, const Case& row) const {
+    Layout layout = collective_.layout(job(row));
+    bool sends = &buffer == send_.get();
+    return (options_.aggregate - 1) * (sends ? send_stride_ : recv_stride_) +
+           (sends ? layout.send : layout.recv) * row.type.size;
+}
+
+// The receive buffer is poisoned first, so that in place the input lies on top.
 void Bench::prepare(const Case& row, bool in_place, const Values& values) {
     Layout layout = collective_.layout(job(row));
     size_t size = row.type.size;
-    int last = options_.aggregate - 1;
-    send_->guard(last * send_stride_ + layout.send * size);
-    recv_->guard(last * recv_stride_ + layout.recv * size);
+    for (Buffer* buffer : {send_.get(), recv_.get()}) buffer->guard(used(*buffer, row));
     Rows input = values.input(rank_);
-    for (int index = 0; index <= last; ++index) {
-        Slot at = slot(row, in_place, index);
+    for (int index = 0; index < options_.aggregate; ++index) {
+        Slot at = images(row, in_place, index);
         if (at.recv) Buffer::poison(at.recv, layout.recv * size);
         if (at.send) fill(input, size, 0, layout.send, at.send);
     }
+    for (Buffer* buffer : {send_.get(), recv_.get()}) buffer->push(used(*buffer, row));
 }
 
 void Bench::call(const Case& row, bool in_place, ringRedOp_t op) {
     bool grouped = options_.aggregate > 1;
     if (grouped) need(ringGroupStart(), "ringGroupStart");
     for (int index = 0; index < options_.aggregate; ++index) {
-        Slot at = slot(row, in_place, index);
-        need(collective_.run({at.send, at.recv, job(row), row.type.value, op, comm_, stream_}), collective_.name);
+        Slot at = operands(row, in_place, index);
+        need(collective_.run({at.send, at.recv, job(row), row.type.value, op, comm_, place_.stream()}), collective_.name);
     }
     if (grouped) need(ringGroupEnd(), "ringGroupEnd");
 }
@@ -135,13 +171,13 @@ void Bench::time(const Case& row, bool in_place, ringRedOp_t op, Measurement& me
     std::string what = fmt::format("{} of {} bytes, {}: ", collective_.name, row.bytes, in_place ? "in place" : "out of place");
     progress.tell(what + "warming up");
     for (int i = 0; i < options_.warmup; ++i) call(row, in_place, op);
-    if (stream_) need(ringStreamSynchronize(stream_), "ringStreamSynchronize");
+    finish();
 
     ringCommStats_t before{}, after{};
     before.size = after.size = sizeof before;
     std::vector<double> single;
     if (options_.latency) single.reserve(options_.iterations);
-    need(ringBarrier(comm_, nullptr), "ringBarrier");
+    barrier();
     need(ringCommGetStats(comm_, &before), "ringCommGetStats");
     progress.tell(what + "measuring");
 
@@ -149,14 +185,16 @@ void Bench::time(const Case& row, bool in_place, ringRedOp_t op, Measurement& me
     for (int i = 0; i < options_.iterations; ++i) {
         call(row, in_place, op);
         if (!options_.latency) continue;
+        place_.wait();
         double done = now();
         single.push_back(done - last);
         last = done;
     }
-    if (stream_) need(ringStreamSynchronize(stream_), "ringStreamSynchronize");
+    place_.wait();
     double calls = static_cast<double>(options_.iterations) * options_.aggregate;
     measured.seconds = (now() - begin) / calls;
     cpu = first_of_process_ ? (cpu_seconds() - cpu) / calls : 0;
+    finish();
     need(ringCommGetStats(comm_, &after), "ringCommGetStats");
 
     std::vector<double> sum{measured.seconds, cpu}, least{measured.seconds}, most{measured.seconds};
@@ -182,15 +220,15 @@ void Bench::complain(const Case& row, bool in_place, const std::string& what) co
                row.operation.name, in_place ? "in place" : "out of place", what);
 }
 
-uint64_t Bench::check(const Case& row, bool in_place, const Values& values) const {
+uint64_t Bench::check(const Case& row, bool in_place, const Values& values) {
+    for (Buffer* buffer : {send_.get(), recv_.get()}) buffer->pull(used(*buffer, row));
     Layout layout = collective_.layout(job(row));
     size_t size = row.type.size;
-    int last = options_.aggregate - 1;
     auto segments = collective_.expected(job(row));
     Rows result = collective_.reduces ? values.result() : Rows{};
     uint64_t wrong = 0;
-    for (int index = 0; index <= last; ++index) {
-        Slot at = slot(row, in_place, index);
+    for (int index = 0; index < options_.aggregate; ++index) {
+        Slot at = images(row, in_place, index);
         for (const Segment& segment : segments) {
             size_t where = 0;
             uint64_t found = 0;
@@ -211,8 +249,7 @@ uint64_t Bench::check(const Case& row, bool in_place, const Values& values) cons
             wrong += changed;
         }
     }
-    size_t damaged =
-        send_->damage(last * send_stride_ + layout.send * size) + recv_->damage(last * recv_stride_ + layout.recv * size);
+    size_t damaged = send_->damage(used(*send_, row)) + recv_->damage(used(*recv_, row));
     if (damaged) complain(row, in_place, fmt::format("{} bytes before or behind the buffers were overwritten", damaged));
     return wrong + damaged;
 }
@@ -239,9 +276,9 @@ std::optional<Measurement> Bench::measure(const Case& row, bool in_place, Progre
     if (options_.check) {
         progress.tell(fmt::format("{} of {} bytes: checking", collective_.name, row.bytes));
         prepare(row, in_place, values);
-        need(ringBarrier(comm_, nullptr), "ringBarrier");
+        barrier();
         call(row, in_place, op);
-        if (stream_) need(ringStreamSynchronize(stream_), "ringStreamSynchronize");
+        finish();
         std::vector<double> wrong{static_cast<double>(check(row, in_place, values))};
         combine(wrong, ringSum);
         measured.wrong = static_cast<uint64_t>(wrong[0]);

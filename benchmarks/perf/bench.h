@@ -10,6 +10,7 @@
 #include "perf/buffer.h"
 #include "perf/collective.h"
 #include "perf/options.h"
+#include "perf/place.h"
 #include "perf/values.h"
 
 namespace ringccl::perf {
@@ -54,9 +55,9 @@ private:
 
 class Bench {
 public:
-    // `comm` stays the caller's. `first_of_process`: CPU time is counted by one rank of each process.
-    Bench(const Collective& collective, const Options& options, ringComm_t comm, bool first_of_process);
-    ~Bench();
+    // `comm`, which is on that place, and `place` stay the caller's. `first_of_process`: CPU time is counted by one rank of
+    // each process.
+    Bench(const Collective& collective, const Options& options, Place& place, ringComm_t comm, bool first_of_process);
     Bench(const Bench&) = delete;
     Bench& operator=(const Bench&) = delete;
 
@@ -67,7 +68,7 @@ public:
     // library's own words if a call fails.
     std::optional<Measurement> measure(const Case& row, bool in_place, Progress& progress);
 
-    // What each rank says, on all ranks, in rank order. `mine` is cut to 64 bytes.
+    // What each rank says, on all ranks, in rank order. `mine` is cut to 128 bytes.
     std::vector<std::string> gather_words(const std::string& mine);
 
 private:
@@ -77,24 +78,30 @@ private:
     };
 
     Job job(const Case& row) const { return {rank_, world_, row.root, row.count}; }
-    Slot slot(const Case& row, bool in_place, int index) const;
+    Slot slot(const Case& row, bool in_place, int index, std::byte* send, std::byte* recv) const;
+    Slot operands(const Case& row, bool in_place, int index) const;  // for calls
+    Slot images(const Case& row, bool in_place, int index) const;    // for CPUs
+    size_t used(const Buffer& buffer, const Case& row) const;        // bytes, by all calls of a group
     void prepare(const Case& row, bool in_place, const Values& values);
     void call(const Case& row, bool in_place, ringRedOp_t op);
     void time(const Case& row, bool in_place, ringRedOp_t op, Measurement& measured, Progress& progress);
-    uint64_t check(const Case& row, bool in_place, const Values& values) const;
+    uint64_t check(const Case& row, bool in_place, const Values& values);
     void complain(const Case& row, bool in_place, const std::string& what) const;
     void need(ringResult_t result, const char* call) const;
     ringRedOp_t make_operation(const Case& row, const Values& values) const;
-    void combine(std::vector<double>& numbers, ringRedOp_t op) const;  // over all ranks
+    void combine(std::vector<double>& numbers, ringRedOp_t op);  // over all ranks
+    void barrier();
+    void finish();  // all calls so far
 
     const Collective& collective_;
     const Options& options_;
+    Place& place_;
     ringComm_t comm_;
     bool first_of_process_;
     int rank_ = 0, world_ = 1;
     size_t send_stride_ = 0, recv_stride_ = 0;  // bytes from one call's operand to the next one's in a group
     std::unique_ptr<Buffer> send_, recv_;
-    ringStream_t stream_ = nullptr;
+    std::unique_ptr<Buffer> notes_;  // what the ranks tell each other
 };
 
 }  // namespace ringccl::perf

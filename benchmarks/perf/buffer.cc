@@ -1,19 +1,12 @@
 #include "perf/buffer.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
-#include <new>
-#include <stdexcept>
-
-#include "ringccl/ringccl.h"
 
 namespace ringccl::perf {
 namespace {
 
 constexpr std::byte kPattern{0xA5};
 constexpr std::byte kPoison{0xC3};
-constexpr std::align_val_t kPage{4096};
 
 // Against itself, shifted by one: all bytes are equal if the first is right. memcmp runs at memory speed.
 size_t count_other(const std::byte* at, size_t bytes, std::byte value) {
@@ -29,35 +22,31 @@ void set(std::byte* at, size_t bytes, std::byte value) {
 
 }  // namespace
 
-Buffer::Buffer(size_t bytes, bool ring) : bytes_(bytes), ring_(ring) {
-    size_t whole = bytes + 2 * kGuard;
-    if (ring) {
-        void* memory = nullptr;
-        if (ringMemAlloc(&memory, whole) != ringSuccess) {
-            throw std::runtime_error(fmt::format("ringMemAlloc of {} bytes: {}", whole, ringGetLastError(nullptr)));
-        }
-        base_ = static_cast<std::byte*>(memory);
-    } else {
-        base_ = static_cast<std::byte*>(::operator new(whole, kPage, std::nothrow));
-        if (!base_) throw std::runtime_error(fmt::format("no memory for a buffer of {} bytes; use a smaller -e", whole));
-    }
+Buffer::Buffer(size_t bytes, Place& place) : place_(place), memory_(place.allocate(bytes + 2 * kGuard)), image_(memory_) {
+    if (place_.reached_by_cpus()) return;
+    separate_.resize(bytes + 2 * kGuard);
+    image_ = separate_.data();
 }
 
 Buffer::~Buffer() {
-    if (ring_) {
-        ringMemFree(base_);
-    } else {
-        ::operator delete(base_, kPage);
-    }
+    place_.release(memory_);
+}
+
+void Buffer::push(size_t used) {
+    if (image_ != memory_) place_.copy(memory_, image_, used + 2 * kGuard);
+}
+
+void Buffer::pull(size_t used) {
+    if (image_ != memory_) place_.copy(image_, memory_, used + 2 * kGuard);
 }
 
 void Buffer::guard(size_t used) {
-    set(base_, kGuard, kPattern);
-    set(data() + used, kGuard, kPattern);
+    set(image_, kGuard, kPattern);
+    set(image() + used, kGuard, kPattern);
 }
 
 size_t Buffer::damage(size_t used) const {
-    return count_other(base_, kGuard, kPattern) + count_other(data() + used, kGuard, kPattern);
+    return count_other(image_, kGuard, kPattern) + count_other(image() + used, kGuard, kPattern);
 }
 
 void Buffer::poison(void* at, size_t bytes) {

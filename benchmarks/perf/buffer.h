@@ -2,22 +2,30 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
+#include <vector>
+
+#include "perf/place.h"
 
 namespace ringccl::perf {
 
 class Buffer {
 public:
-    // `ring`: from ringMemAlloc, else from the C++ heap, page-aligned either way. Throws std::runtime_error.
-    Buffer(size_t bytes, bool ring);
+    // Throws std::runtime_error. `place` must outlive it.
+    Buffer(size_t bytes, Place& place);
     ~Buffer();
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
 
-    std::byte* data() const { return base_ + kGuard; }
-    size_t bytes() const { return bytes_; }
+    // For calls.
+    std::byte* data() const { return memory_ + kGuard; }
+    // For CPUs: the same memory, or, where they do not reach it, an image of it, which push() copies there and pull() renews.
+    // `used` as below.
+    std::byte* image() const { return image_ + kGuard; }
+    void push(size_t used);
+    void pull(size_t used);
 
-    // Writes a pattern into the guard bands: before data(), and behind its first `used` bytes, which are all that a call gets.
+    // Writes a pattern into the image's guard bands: before it, and behind its first `used` bytes, which are all that a call
+    // gets.
     void guard(size_t used);
     // Bytes of that pattern that have changed.
     size_t damage(size_t used) const;
@@ -28,9 +36,10 @@ public:
 private:
     static constexpr size_t kGuard = 4096;
 
-    std::byte* base_ = nullptr;
-    size_t bytes_;
-    bool ring_;
+    Place& place_;
+    std::byte* memory_;
+    std::vector<std::byte> separate_;
+    std::byte* image_;
 };
 
 }  // namespace ringccl::perf

@@ -57,6 +57,14 @@ bool launched() {
            is_set("PMI_RANK") || under_srun();
 }
 
+int launched_number() {
+    for (const char* name : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "RINGCCL_RANK",
+                             "RANK", "PMI_RANK", "SLURM_PROCID"}) {
+        if (is_set(name)) return std::atoi(std::getenv(name));
+    }
+    return 0;
+}
+
 IdPipe::IdPipe() {
     int ends[2];
     if (pipe(ends) != 0) throw std::runtime_error(fmt::format("pipe: {} (errno {})", std::strerror(errno), errno));

@@ -11,6 +11,8 @@ namespace ringccl::perf {
 // Whether torchrun, Open MPI, MPICH, Slurm or ringccl's own variables have made this process a rank of a job. It says the same
 // as ringCommInitEnv, but opens nothing.
 bool launched();
+// This process's number among those that the launcher has started on this host; where the launcher does not tell, among all.
+int launched_number();
 
 // Hands the unique id from the process that makes it to the others. Made before the fork; a pipe, so that nobody else on the
 // host can read the secret.

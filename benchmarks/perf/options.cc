@@ -108,9 +108,16 @@ std::optional<int> parse_options(int argc, char** argv, const Collective& collec
     app.add_option("--transport", options.transport, "Transports to use, e.g. p2p or tcp (RINGCCL_TRANSPORT)");
     app.add_option("--algorithm", options.algorithm, "e.g. ring, direct, tree (RINGCCL_ALGORITHM)");
     app.add_option("--memory", memory, "malloc, or ring: from ringMemAlloc")->check(CLI::IsMember({"malloc", "ring"}));
-    app.add_option("--device", device, "host")->check(CLI::IsMember({"host"}));
+    app.add_option("--device", device,
+                   "host, or cuda: buffers on CUDA devices, rank r on device r modulo their number, calls enqueued in a stream "
+                   "of each rank (host)")
+        ->check(CLI::IsMember({"host", "cuda"}));
+    auto* index = app.add_option("--device-index", options.device_index, "With --device cuda: all ranks on this device")
+                      ->check(CLI::Range(0, 1023));
     app.add_flag("--stream", options.stream, "Enqueue the calls on a host stream instead of blocking in each");
-    app.add_flag("--latency", options.latency, "Add columns: p50, p99 and maximum of single calls, on the slowest rank");
+    app.add_flag(
+        "--latency", options.latency,
+        "Add columns: p50, p99 and maximum of single calls, on the slowest rank; CUDA streams are waited for after each");
     app.add_option("--json", options.json, "Write the results to this file too");
     app.add_flag("--print-plan", options.print_plan, "Print who sends what to whom for the first row, and exit");
 
@@ -121,6 +128,7 @@ std::optional<int> parse_options(int argc, char** argv, const Collective& collec
                                                 : std::vector<Operation>{kNoOperation};
         options.average = static_cast<Average>(average);
         options.ring_memory = memory == "ring";
+        options.cuda = device == "cuda";
         options.ranks = ranks_to_start(ranks, options.ranks, options.threads);
         if (begin->count() && !end->count()) options.max_bytes = std::max(options.max_bytes, options.min_bytes);
         if (end->count() && !begin->count()) options.min_bytes = std::min(options.min_bytes, options.max_bytes);
@@ -131,6 +139,12 @@ std::optional<int> parse_options(int argc, char** argv, const Collective& collec
         if (options.latency && options.stream) {
             throw CLI::ValidationError("--latency", "single calls cannot be timed on a stream; leave one of the two out");
         }
+        if (options.cuda && (options.ring_memory || options.stream)) {
+            throw CLI::ValidationError("--device", fmt::format("{} is of the host; leave it out with --device cuda",
+                                                               options.stream ? "--stream" : "--memory ring"));
+        }
+        if (index->count() && !options.cuda)
+            throw CLI::ValidationError("--device-index", "the host has none; add --device cuda");
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 2;
     }

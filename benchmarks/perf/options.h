@@ -34,6 +34,8 @@ struct Options {
     bool latency = false;
     bool stream = false;
     bool ring_memory = false;
+    bool cuda = false;      // buffers on CUDA devices
+    int device_index = -1;  // which; -1: rank r on device r modulo their number
     bool print_plan = false;
 
     std::vector<size_t> sizes() const;  // bytes, ascending

@@ -38,6 +38,10 @@ double cpu_per_gigabyte(const Case& row, const Measurement& measured) {
     return row.bytes ? measured.cpu_seconds / (static_cast<double>(row.bytes) / 1e9) : 0;
 }
 
+const char* memory_of(const Options& options) {
+    return options.cuda ? "cuda" : options.ring_memory ? "ring" : "malloc";
+}
+
 nlohmann::json json_of(const Measurement& measured, bool latency) {
     nlohmann::json json = {{"time_us", measured.seconds * 1e6},
                            {"algbw_gb_per_s", measured.algorithm_bandwidth},
@@ -63,7 +67,7 @@ void Report::header(const std::vector<std::string>& ranks) {
     fmt::print("# ringccl {}.{}.{} {}: {} rank{}, {} calls measured after {} of warm-up\n", RINGCCL_MAJOR, RINGCCL_MINOR,
                RINGCCL_PATCH, collective_.program, world_, world_ == 1 ? "" : "s", options_.iterations, options_.warmup);
     fmt::print("# transport {}, algorithm {}, memory {}\n#\n", wish(options_.transport), wish(options_.algorithm),
-               options_.ring_memory ? "ring" : "malloc");
+               options_.cuda ? "on CUDA devices" : memory_of(options_));
     for (int r = 0; r < world_; ++r) fmt::print("#  Rank {:>3} {}\n", r, ranks[r]);
 
     std::string latency[3];
@@ -140,7 +144,8 @@ bool Report::write_json(const std::string& file) const {
                            {"iterations", options_.iterations},
                            {"warmup", options_.warmup},
                            {"aggregate", options_.aggregate},
-                           {"memory", options_.ring_memory ? "ring" : "malloc"},
+                           {"memory", memory_of(options_)},
+                           {"device", options_.cuda ? "cuda" : "host"},
                            {"stream", options_.stream},
                            {"checked", options_.check},
                            {"wrong", wrong_},

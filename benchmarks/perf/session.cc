@@ -7,12 +7,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <thread>
 
 #include "perf/bench.h"
 #include "perf/launcher.h"
+#include "perf/place.h"
 #include "perf/report.h"
 
 namespace ringccl::perf {
@@ -52,13 +54,18 @@ std::vector<Case> cases_of(const Collective& collective, const Options& options,
     return cases;
 }
 
+std::string words_on(const Place& place) {
+    std::string name = place.name();
+    return fmt::format("Pid {:>7} on {}{}{}", getpid(), host_name(), name.empty() ? "" : ", ", name);
+}
+
 // One rank, from the first row to the last; true if all its results were right and written.
-bool run_rows(const Collective& collective, const Options& options, ringComm_t comm, bool first_of_process) {
-    Bench bench(collective, options, comm, first_of_process);
+bool run_rows(const Collective& collective, const Options& options, Place& place, ringComm_t comm, bool first_of_process) {
+    Bench bench(collective, options, place, comm, first_of_process);
     if (options.root >= bench.world()) {
         throw std::runtime_error(fmt::format("root {} is out of range: there are {} ranks", options.root, bench.world()));
     }
-    auto words = bench.gather_words(fmt::format("Pid {:>7} on {}", getpid(), host_name()));
+    auto words = bench.gather_words(words_on(place));
     Report report(collective, options, bench.world());
     bool speaks = bench.rank() == 0;
     Progress progress(speaks);
@@ -80,13 +87,17 @@ bool run_rows(const Collective& collective, const Options& options, ringComm_t c
     return right;
 }
 
-// Runs one rank and ends its communicator. A failure ends the whole process at once: the other threads may be waiting for this
-// one, and the other processes learn of it as they would of any death.
+// Runs one rank, the one of that number among those that share the host's devices, in a communicator that make(config) joins,
+// and ends that. A failure ends the whole process at once: the other threads may be waiting for this one, and the other
+// processes learn of it as they would of any death.
 template <class Make>
-bool run_rank(const Collective& collective, const Options& options, int thread, const std::string& who, Make make) {
+bool run_rank(const Collective& collective, const Options& options, int number, const std::string& who, Make make) {
     try {
-        ringComm_t comm = make();
-        bool right = run_rows(collective, options, comm, thread == 0);
+        std::unique_ptr<Place> place = make_place(options, number);
+        ringConfig_t config = config_of(options);
+        place->configure(config);
+        ringComm_t comm = make(config);
+        bool right = run_rows(collective, options, *place, comm, number % options.threads == 0);
         need(ringCommFinalize(comm), "ringCommFinalize");
         need(ringCommDestroy(comm), "ringCommDestroy");
         return right;
@@ -99,11 +110,10 @@ bool run_rank(const Collective& collective, const Options& options, int thread, 
 
 // The ranks of one process, each in a thread of its own when there are several.
 int run_threads(const Collective& collective, const Options& options, int process, int world, const ringUniqueId& id) {
-    ringConfig_t config = config_of(options);
     std::vector<char> right(options.threads, 0);
     auto rank = [&](int thread) {
         int number = process * options.threads + thread;
-        right[thread] = run_rank(collective, options, thread, fmt::format("rank {}", number), [&] {
+        right[thread] = run_rank(collective, options, number, fmt::format("rank {}", number), [&](const ringConfig_t& config) {
             ringComm_t comm = nullptr;
             need(ringCommInitRankConfig(&comm, world, id, number, &config), "ringCommInitRankConfig");
             return comm;
@@ -122,17 +132,17 @@ int run_threads(const Collective& collective, const Options& options, int proces
 // This process is one of a launcher's. With threads, the processes first meet in a communicator of their own to hand round the
 // id of the one that counts.
 int run_launched(const Collective& collective, const Options& options) {
-    ringConfig_t config = config_of(options);
-    auto join = [&] {
+    auto join = [&](const ringConfig_t& config) {
         ringComm_t comm = nullptr;
         need(ringCommInitEnv(&comm, &config), "ringCommInitEnv");
         return comm;
     };
     if (options.threads == 1) {
-        return run_rank(collective, options, 0, fmt::format("process {} on {}", getpid(), host_name()), join) ? 0 : 1;
+        std::string who = fmt::format("process {} on {}", getpid(), host_name());
+        return run_rank(collective, options, launched_number(), who, join) ? 0 : 1;
     }
     try {
-        ringComm_t processes = join();
+        ringComm_t processes = join(config_of(options));
         int process = 0, count = 1;
         ringUniqueId id{};
         need(ringCommUserRank(processes, &process), "ringCommUserRank");
@@ -146,6 +156,26 @@ int run_launched(const Collective& collective, const Options& options) {
         fmt::print(stderr, "process {} on {}: {}\n", getpid(), host_name(), error.what());
         return 1;
     }
+}
+
+// Makes a world of one where rank 0 would be: what is missing for that, every rank would miss and say. In a process of its own,
+// as CUDA does not survive a fork.
+int try_place(const Options& options) {
+    auto body = [&](int) {
+        try {
+            std::unique_ptr<Place> place = make_place(options, 0);
+            ringConfig_t config = config_of(options);
+            place->configure(config);
+            ringComm_t comm = nullptr;
+            need(ringCommInitAll(&comm, 1, &config), "ringCommInitAll");
+            need(ringCommDestroy(comm), "ringCommDestroy");
+            return 0;
+        } catch (const std::exception& error) {
+            fmt::print(stderr, "{}\n", error.what());
+            return 1;
+        }
+    };
+    return run_processes(1, body, [](int) { return std::string("a world of one rank"); });
 }
 
 int run_forked(const Collective& collective, const Options& options) {
@@ -170,7 +200,9 @@ int run_forked(const Collective& collective, const Options& options) {
 }  // namespace
 
 int run_session(const Collective& collective, const Options& options) {
-    return options.ranks == 0 ? run_launched(collective, options) : run_forked(collective, options);
+    if (options.ranks == 0) return run_launched(collective, options);
+    if (options.cuda && try_place(options) != 0) return 1;
+    return run_forked(collective, options);
 }
 
 }  // namespace ringccl::perf

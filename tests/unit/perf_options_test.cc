@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "perf/buffer.h"
+#include "perf/host_place.h"
 #include "perf/launcher.h"
 #include "perf/options.h"
 
@@ -73,6 +74,10 @@ TEST_F(PerfOptions, RefusesNonsense) {
                                            {"-r", "1"},
                                            {"--memory", "tape"},
                                            {"--latency", "--stream"},
+                                           {"--device", "tpu"},
+                                           {"--device", "cuda", "--stream"},
+                                           {"--device", "cuda", "--memory", "ring"},
+                                           {"--device-index", "0"},
                                            {"--nonsense"}}) {
         Options options;
         testing::internal::CaptureStderr();
@@ -108,7 +113,8 @@ TEST_F(PerfOptions, ALauncherIsNoticedUnlessRanksAreGiven) {
 }
 
 TEST(PerfBuffer, GuardBandsNoticeEveryByte) {
-    Buffer buffer(1000, false);
+    HostPlace host(false, false);
+    Buffer buffer(1000, host);
     for (size_t used : {0u, 1u, 999u, 1000u}) {
         for (std::ptrdiff_t at : {std::ptrdiff_t{-4096}, std::ptrdiff_t{-1}, static_cast<std::ptrdiff_t>(used),
                                   static_cast<std::ptrdiff_t>(used) + 4095}) {
