@@ -1,6 +1,5 @@
-#include "fma.h"
-
 #include "fma.cuh"
+#include "fma.h"
 
 namespace ringccl::gpu_bench {
 
