@@ -185,7 +185,8 @@ Status Fabric::make_stages(const Settings& settings, Device& device) {
         stages_.device = std::move(on_host);
         return {};
     }
-    RINGCCL_ASSIGN(stages_.device, memory->create(stage_bytes_ * kLanes));
+    // A rank alone has nobody to show anything.
+    RINGCCL_ASSIGN(stages_.device, memory->create((world_.size > 1 ? stage_bytes_ : Stage::kAlign) * kLanes));
     Block::enrol(stages_.device);
     stages_.host = std::move(on_host);
     return {};

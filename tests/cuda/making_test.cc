@@ -40,6 +40,7 @@ TEST(MakingOnCuda, WithoutTheModule) {
 }
 
 TEST(MakingOnCuda, WithSomethingElseForTheModule) {
+    if (!on_standin()) GTEST_SKIP() << "only the stand-in does this on demand";
     apart([] {
         setenv("RINGCCL_CUDA_MODULE", getenv("RINGCCL_STANDIN_TWIN"), 1);
         return refused(on_cuda(0), ringInvalidUsage, {"libringccl_cuda.so", "another version"});
@@ -47,6 +48,7 @@ TEST(MakingOnCuda, WithSomethingElseForTheModule) {
 }
 
 TEST(MakingOnCuda, WithoutADevice) {
+    if (!on_standin()) GTEST_SKIP() << "only the stand-in does this on demand";
     apart([] {
         setenv("STANDIN_DEVICES", "0", 1);
         return refused(on_cuda(-1), ringInvalidUsage, {"no CUDA device"});
@@ -58,6 +60,7 @@ TEST(MakingOnCuda, WithADeviceThatIsNotThere) {
 }
 
 TEST(MakingOnCuda, WhenMemoryIsOut) {
+    if (!on_standin()) GTEST_SKIP() << "only the stand-in does this on demand";
     apart([] {
         setenv("STANDIN_FAIL", "cudaMalloc:1", 1);
         return refused(on_cuda(0), ringUnhandledCudaError, {"CUDA device 0", "cudaMalloc", "memory"});

@@ -3,10 +3,10 @@
 #include <atomic>
 #include <barrier>
 #include <chrono>
+#include <memory>
 #include <thread>
 
 #include "device_values.h"
-#include "standin/twin.h"
 #include "support/environment.h"
 #include "support/thread_ranks.h"
 
@@ -40,6 +40,12 @@ public:
 private:
     std::atomic<bool> open_ = false;
 };
+
+int device_of(const Member& me) {
+    int device = 0;
+    ringCommDevice(me.comm, &device);
+    return device;
+}
 
 TEST_P(Orders, WhatIsBeforeIsDoneAndWhatIsBehindWaits) {
     run_ranks(world(), [](const Member& me) {
@@ -102,6 +108,42 @@ TEST_P(Orders, PerThreadDefaultStreams) {
         DeviceValues data(me, 0, numbers(me.rank, kCount));
         if (Verdict v = reduce(me, data.data(), data.data(), kCount, me.stream); !v) return v;
         return data.are(sum_of_numbers(me.size, kCount));
+    });
+}
+
+// One communicator, two threads, and a default stream of each: neither's work begins before its own stream has come there.
+TEST_P(Orders, PerThreadDefaultStreamsOfTwoThreads) {
+    run_ranks(world(2), [](const Member& me) {
+        for (int round = 0; round < 5; ++round) {
+            Verdict first = good(), second = good();
+            // The calls are made in the same order on all ranks, by turns.
+            std::barrier<> turn(2);
+            std::thread other([&] {
+                cudaSetDevice(device_of(me));
+                Member here = me;
+                here.stream = cudaStreamPerThread;
+                DeviceValues data(here, 10, std::vector<int32_t>(kCount, -1)), input(here, 11, numbers(me.rank, kCount, 1));
+                {
+                    std::unique_ptr<Gate> gate = std::make_unique<Gate>(stream_of(here));
+                    cudaMemcpyAsync(data.data(), input.data(), data.bytes(), cudaMemcpyDefault, stream_of(here));
+                    second = reduce(here, data.data(), data.data(), kCount, here.stream);
+                    turn.arrive_and_wait();
+                    std::this_thread::sleep_for(milliseconds(20));
+                    gate.reset();
+                }
+                if (second) second = data.are(sum_of_numbers(me.size, kCount, 1));
+            });
+            Member here = me;
+            here.stream = cudaStreamPerThread;
+            turn.arrive_and_wait();
+            DeviceValues data(here, 12, numbers(me.rank, kCount));
+            first = reduce(here, data.data(), data.data(), kCount, here.stream);
+            if (first) first = data.are(sum_of_numbers(me.size, kCount));
+            other.join();
+            if (!first) return first;
+            if (!second) return second;
+        }
+        return good();
     });
 }
 
@@ -214,6 +256,7 @@ TEST_P(Orders, TwoRanksInOneStreamAreRefused) {
 
 // Once shapes are known: nothing that waits for the whole device, or that may.
 TEST_P(Orders, NothingWaitsForTheDevice) {
+    if (!on_standin()) GTEST_SKIP() << "only the stand-in counts calls";
     constexpr const char* kForbidden[] = {"cudaDeviceSynchronize", "cudaMalloc",    "cudaFree",         "cudaHostAlloc",
                                           "cudaFreeHost",          "cudaMemcpy",    "cudaHostRegister", "cudaHostUnregister",
                                           "cudaStreamSynchronize", "cudaMallocHost"};

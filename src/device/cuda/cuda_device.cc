@@ -74,11 +74,15 @@ Status CudaDevice::check_buffer(const char* caller, const char* what, const void
     }
 }
 
-Result<std::shared_ptr<Order>> CudaDevice::order(void* stream) {
+// Two names of the default stream are one stream, and the one name of the threads' default streams is as many as there are
+// threads.
+Result<std::shared_ptr<Order>> CudaDevice::order(void* handle) {
+    auto* const stream = handle == cudaStreamLegacy ? nullptr : static_cast<cudaStream_t>(handle);
+    const auto thread = stream == cudaStreamPerThread ? std::this_thread::get_id() : std::thread::id();
     std::lock_guard lock(orders_mutex_);
-    auto& order = orders_[stream];
+    auto& order = orders_[{stream, thread}];
     if (order == nullptr) {
-        RINGCCL_ASSIGN(order, CudaOrder::make(index_, static_cast<cudaStream_t>(stream), communicator_));
+        RINGCCL_ASSIGN(order, CudaOrder::make(index_, stream, communicator_));
     }
     return std::shared_ptr<Order>(order);
 }

@@ -5,6 +5,8 @@
 
 #include <map>
 #include <mutex>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "device/cuda/cuda_memory.h"
@@ -64,7 +66,7 @@ private:
     uint64_t open_marks_ = 0;
     std::vector<void*> outgrown_;  // landings that were replaced by larger ones
     std::mutex orders_mutex_;
-    std::map<void*, std::shared_ptr<CudaOrder>> orders_;
+    std::map<std::pair<cudaStream_t, std::thread::id>, std::shared_ptr<CudaOrder>> orders_;
     Status status_;
 };
 

@@ -30,7 +30,7 @@ Living& living() {
 }  // namespace
 
 Result<std::shared_ptr<CudaOrder>> CudaOrder::make(int device, cudaStream_t stream, uint64_t communicator) {
-    std::shared_ptr<CudaOrder> order(new CudaOrder(device, stream == cudaStreamLegacy ? nullptr : stream, communicator));
+    std::shared_ptr<CudaOrder> order(new CudaOrder(device, stream, communicator));
     RINGCCL_ASSIGN(order->begun_, Marker::make(device));
     RINGCCL_ASSIGN(order->done_, Word::take(device));
     std::lock_guard lock(living().mutex);
