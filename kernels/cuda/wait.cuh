@@ -6,7 +6,7 @@
 
 namespace ringccl::cuda {
 
-inline __global__ void wait_kernel(const uint32_t* word, uint32_t value) {
+__global__ void wait_kernel(const uint32_t* word, uint32_t value) {
     while (static_cast<int32_t>(load_acquire(word) - value) < 0) pause();
 }
 

@@ -2,6 +2,7 @@
 // program of the tests that it is linked with; the runtime may be the real one or the stand-in.
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -67,6 +68,10 @@ private:
 }  // namespace ringccl::test
 
 int main(int argc, char** argv) {
+    // What the environment does not say.
+    setenv("RINGCCL_CUDA_MODULE", CUDA_MODULE, false);
+    setenv("RINGCCL_STANDIN_TWIN", CUDA_TWIN, false);
+    setenv("RINGCCL_TEST_QUICK", "1", false);
     ::testing::InitGoogleTest(&argc, argv);
     static ringccl::test::CudaSide side;
     ringccl::test::DeviceSide::of_program() = &side;
