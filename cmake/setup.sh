@@ -3,7 +3,7 @@
 
 ringccl_build_packages="g++ cmake ninja-build pkg-config libssl-dev libhwy-dev libspdlog-dev libfmt-dev libasio-dev
   libcli11-dev nlohmann-json3-dev"
-ringccl_test_packages="libgtest-dev libgmock-dev libbenchmark-dev iproute2 python3"
+ringccl_test_packages="libgtest-dev libgmock-dev libbenchmark-dev iproute2 patch python3"
 
 # The distribution's Python, to which its packages belong; another may come first in PATH.
 ringccl_python=python3
