@@ -24,21 +24,25 @@ protected:
     ScopedEnv env_;
 };
 
-// A host function that holds a stream until it is let go.
+// A host function that holds a stream until it is let go. The function may still be looking when the gate has gone.
 class Gate {
 public:
     explicit Gate(cudaStream_t stream) {
-        cudaLaunchHostFunc(
-            stream, [](void* open) { static_cast<std::atomic<bool>*>(open)->wait(false); }, &open_);
+        const auto hold = [](void* argument) {
+            const std::unique_ptr<Flag> open(static_cast<Flag*>(argument));
+            (*open)->wait(false);
+        };
+        cudaLaunchHostFunc(stream, hold, new Flag(open_));
     }
-    ~Gate() { open(); }
-    void open() {
-        open_ = true;
-        open_.notify_all();
+    ~Gate() {
+        *open_ = true;
+        open_->notify_all();
     }
 
 private:
-    std::atomic<bool> open_ = false;
+    using Flag = std::shared_ptr<std::atomic<bool>>;
+
+    const Flag open_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 int device_of(const Member& me) {
@@ -124,12 +128,11 @@ TEST_P(Orders, PerThreadDefaultStreamsOfTwoThreads) {
                 here.stream = cudaStreamPerThread;
                 DeviceValues data(here, 10, std::vector<int32_t>(kCount, -1)), input(here, 11, numbers(me.rank, kCount, 1));
                 {
-                    std::unique_ptr<Gate> gate = std::make_unique<Gate>(stream_of(here));
+                    const Gate gate(stream_of(here));
                     cudaMemcpyAsync(data.data(), input.data(), data.bytes(), cudaMemcpyDefault, stream_of(here));
                     second = reduce(here, data.data(), data.data(), kCount, here.stream);
                     turn.arrive_and_wait();
                     std::this_thread::sleep_for(milliseconds(20));
-                    gate.reset();
                 }
                 if (second) second = data.are(sum_of_numbers(me.size, kCount, 1));
             });
