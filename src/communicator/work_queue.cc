@@ -46,7 +46,8 @@ Status WorkQueue::run(std::span<const Operation> operations) {
 }
 
 Status WorkQueue::enqueue(std::span<const Operation> operations, const std::vector<std::shared_ptr<Order>>& streams) {
-    std::lock_guard lock(mutex_);
+    // Who comes first in the streams comes first in the queue.
+    std::lock_guard turn(enqueuing_);
     Batch batch;
     batch.operations.assign(operations.begin(), operations.end());
     // Tickets of several streams are taken together, or two batches could each hold the turn that the other waits for.
@@ -61,6 +62,8 @@ Status WorkQueue::enqueue(std::span<const Operation> operations, const std::vect
         }
         batch.tickets.emplace_back(stream, ticket.value());
     }
+    if (all.owns_lock()) all.unlock();
+    std::lock_guard lock(mutex_);
     push(std::move(batch));
     return {};
 }

@@ -31,7 +31,8 @@ public:
 
     // On return the operations are done, or have failed.
     Status run(std::span<const Operation> operations);
-    // Queues them behind what each stream holds. Fails only if a stream takes no work, and then nothing is queued.
+    // Queues them behind what each stream holds; waits if a stream has no room for that. Fails only if a stream takes no work,
+    // and then nothing is queued.
     Status enqueue(std::span<const Operation> operations, const std::vector<std::shared_ptr<Order>>& streams);
 
     // Waits until nothing is queued and nobody runs the engine.
@@ -61,6 +62,7 @@ private:
     const Health& health_;
     const Execute execute_;
     Turn turn_;
+    std::mutex enqueuing_;  // held while a stream may have no room, which the worker makes
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<Batch> queue_;

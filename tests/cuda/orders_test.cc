@@ -82,6 +82,21 @@ TEST_P(Orders, ChainsOfCollectives) {
     });
 }
 
+// More calls than a stream has room for, while the others are late: the call that finds it full waits, and nobody else does.
+TEST_P(Orders, AFullStream) {
+    run_ranks(world(2), [](const Member& me) {
+        constexpr int kCalls = 1500;
+        DeviceValues data(me, 0, {1});
+        if (me.rank == 1) std::this_thread::sleep_for(milliseconds(200));
+        for (int call = 0; call < kCalls; ++call)
+            if (Verdict v =
+                    worked(ringAllReduce(data.data(), data.data(), 1, ringInt32, ringMax, me.comm, me.stream), "ringAllReduce");
+                !v)
+                return v;
+        return data.are({1});
+    });
+}
+
 TEST_P(Orders, ACallReturnsAndHoldsItsOwnStreamOnly) {
     std::atomic<bool> late_may_come = false;
     run_ranks(world(2), [&](const Member& me) {

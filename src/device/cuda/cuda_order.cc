@@ -49,12 +49,9 @@ CudaOrder::~CudaOrder() {
 }
 
 // Whether this one's work holds the stream that is the other's too, and needs the other's rank to end.
-bool CudaOrder::stands_before(const CudaOrder& other) {
-    if (&other == this || device_ != other.device_ || stream_ != other.stream_ || communicator_ != other.communicator_ ||
-        stream_ == cudaStreamPerThread)
-        return false;
-    std::lock_guard lock(mutex_);
-    return passed_ != begun_.last();
+bool CudaOrder::stands_before(const CudaOrder& other) const {
+    return &other != this && device_ == other.device_ && stream_ == other.stream_ && communicator_ == other.communicator_ &&
+           stream_ != cudaStreamPerThread && passed_.load() != taken_.load();
 }
 
 Result<uint64_t> CudaOrder::take_ticket() {
@@ -69,16 +66,17 @@ Result<uint64_t> CudaOrder::take_ticket() {
                 "the first for the second; give each rank a stream of its own (cudaStreamPerThread is one)",
                 device_);
     }
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(taking_);
     cudaStreamCaptureStatus capture;
     RINGCCL_CUDA_TRY(device_, cudaStreamIsCapturing(stream_, &capture));
     if (capture != cudaStreamCaptureStatusNone)
         return failure(ringInvalidUsage, "the stream is being captured into a graph, in which collectives cannot be recorded");
     RINGCCL_CUDA_TRY(device_, begun_.mark(stream_));
     const uint64_t ticket = begun_.last();
+    taken_.store(ticket);
     const Status held = checked(hold(static_cast<uint32_t>(ticket)), "waiting for a word", device_);
     if (held.ok()) return ticket;
-    pass(ticket);
+    pass_turn(ticket, held);
     return held;
 }
 
@@ -88,15 +86,10 @@ cudaError_t CudaOrder::hold(uint32_t value) {
                                       : launch_wait(done_.address(), value, stream_);
 }
 
-bool CudaOrder::begun(uint64_t ticket) {
-    std::lock_guard lock(mutex_);
-    return begun_.passed(ticket);
-}
-
 void CudaOrder::await_turn(uint64_t ticket, const std::atomic<bool>& stop) {
     const OnDevice here(device_);
     const auto since = std::chrono::steady_clock::now();
-    while (!begun(ticket) && !stop.load(std::memory_order_acquire)) {
+    while (!begun_.passed(ticket) && !stop.load(std::memory_order_acquire)) {
         const auto waited = std::chrono::steady_clock::now() - since;
         if (waited < kPoll)
             sched_yield();
@@ -107,14 +100,10 @@ void CudaOrder::await_turn(uint64_t ticket, const std::atomic<bool>& stop) {
 
 // What failed is told by the communicator: a stream has no place for it.
 void CudaOrder::pass_turn(uint64_t ticket, const Status&) {
-    std::lock_guard lock(mutex_);
-    pass(ticket);
-}
-
-void CudaOrder::pass(uint64_t ticket) {
+    std::lock_guard lock(passing_);
     early_.insert(ticket);
-    while (early_.erase(passed_ + 1) != 0) ++passed_;
-    done_.set(static_cast<uint32_t>(passed_));
+    while (early_.erase(passed_.load() + 1) != 0) passed_.fetch_add(1);
+    done_.set(static_cast<uint32_t>(passed_.load()));
 }
 
 }  // namespace ringccl::cuda

@@ -3,6 +3,7 @@
 // computation in other streams goes on.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <set>
 
@@ -24,19 +25,22 @@ public:
 private:
     CudaOrder(int device, cudaStream_t stream, uint64_t communicator)
         : device_(device), stream_(stream), communicator_(communicator) {}
-    bool stands_before(const CudaOrder& other);
-    bool begun(uint64_t ticket);
+    bool stands_before(const CudaOrder& other) const;
     cudaError_t hold(uint32_t value);
-    void pass(uint64_t ticket);
 
     const int device_;
     const cudaStream_t stream_;
     const uint64_t communicator_;
-    std::mutex mutex_;
-    Marker begun_;              // tickets count from 1, as its marks do
-    Word done_;                 // the last ticket up to which all are done
-    uint64_t passed_ = 0;       // what done_ says
-    std::set<uint64_t> early_;  // tickets beyond it that are done
+    // A stream that is full makes who takes a ticket wait until work in it is done. Whoever says that it is done must not wait
+    // for the same lock, nor anybody who only looks.
+    std::mutex taking_;
+    Marker begun_;  // tickets count from 1, as its marks do
+    std::atomic<uint64_t> taken_{0};
+
+    std::mutex passing_;
+    Word done_;                        // the last ticket up to which all are done
+    std::atomic<uint64_t> passed_{0};  // what done_ says
+    std::set<uint64_t> early_;         // tickets beyond it that are done
 };
 
 }  // namespace ringccl::cuda

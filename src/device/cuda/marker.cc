@@ -4,53 +4,60 @@
 
 namespace ringccl::cuda {
 
+Marker::Events::~Events() {
+    for (cudaEvent_t event : open) cudaEventDestroy(event);
+    for (cudaEvent_t event : free) cudaEventDestroy(event);
+}
+
 Result<Marker> Marker::make(int device) {
     Marker marker;
     RINGCCL_ASSIGN(marker.word_, Word::take(device));
+    if (!Driver::of_process().has_stream_values()) marker.events_ = std::make_unique<Events>();
     return marker;
 }
 
-Marker::~Marker() {
-    for (cudaEvent_t event : open_) cudaEventDestroy(event);
-    for (cudaEvent_t event : free_) cudaEventDestroy(event);
-}
-
 cudaError_t Marker::mark(cudaStream_t stream) {
-    const Driver& driver = Driver::of_process();
-    const cudaError_t error =
-        driver.has_stream_values() ? driver.write(stream, word_.address(), static_cast<uint32_t>(last_ + 1)) : record(stream);
+    const auto value = static_cast<uint32_t>(last_ + 1);
+    const cudaError_t error = events_ == nullptr ? Driver::of_process().write(stream, word_.address(), value) : record(stream);
     if (error == cudaSuccess) ++last_;
     return error;
 }
 
+// The lock is not held while the stream may have no room.
 cudaError_t Marker::record(cudaStream_t stream) {
-    if (free_.empty()) {
-        cudaEvent_t event;
-        if (const cudaError_t error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming); error != cudaSuccess)
-            return error;
-        free_.push_back(event);
+    cudaEvent_t event = nullptr;
+    {
+        std::lock_guard lock(events_->mutex);
+        if (!events_->free.empty()) {
+            event = events_->free.front();
+            events_->free.pop_front();
+        }
     }
-    const cudaError_t error = cudaEventRecord(free_.front(), stream);
-    if (error != cudaSuccess) return error;
-    open_.push_back(free_.front());
-    free_.pop_front();
+    if (event == nullptr) {
+        const cudaError_t error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+        if (error != cudaSuccess) return error;
+    }
+    const cudaError_t error = cudaEventRecord(event, stream);
+    std::lock_guard lock(events_->mutex);
+    (error == cudaSuccess ? events_->open : events_->free).push_back(event);
     return error;
 }
 
 bool Marker::passed(uint64_t number) {
     if (number <= passed_) return true;
-    if (Driver::of_process().has_stream_values()) {
+    if (events_ == nullptr) {
         if (!word_.reached(static_cast<uint32_t>(number))) return false;
         passed_ = number;
         return true;
     }
+    std::lock_guard lock(events_->mutex);
     while (passed_ < number) {
-        if (cudaEventQuery(open_.front()) != cudaSuccess) {
+        if (cudaEventQuery(events_->open.front()) != cudaSuccess) {
             (void)cudaGetLastError();
             return false;
         }
-        free_.push_back(open_.front());
-        open_.pop_front();
+        events_->free.push_back(events_->open.front());
+        events_->open.pop_front();
         ++passed_;
     }
     return true;

@@ -86,6 +86,7 @@ SharedStream Device::per_thread_stream() {
 }
 
 Work::Shared Device::submit(Stream& stream, std::function<void()> body, std::vector<Work::Shared> after) {
+    stream.await_room();
     std::scoped_lock lock(mutex_);
     forget_idle();
     auto wait_for = [&](const Stream& other) {

@@ -58,6 +58,7 @@ Settings read() {
     read.protect = flag("STANDIN_PROTECT");
     read.real_grid = text("STANDIN_GRID", "collapse") == "real";
     if (std::string memory = text("STANDIN_MEMORY"); !memory.empty()) read.memory = std::strtoull(memory.c_str(), nullptr, 10);
+    if (std::string queue = text("STANDIN_QUEUE"); !queue.empty()) read.queue = std::strtoull(queue.c_str(), nullptr, 10);
     if (std::string seed = text("STANDIN_SEED"); !seed.empty()) read.seed = std::strtoull(seed.c_str(), nullptr, 10);
     for (const std::string& item : list(text("STANDIN_FAIL"))) {
         size_t colon = item.find(':');

@@ -28,6 +28,11 @@ bool Stream::blocking() const {
     return !(flags_ & cudaStreamNonBlocking);
 }
 
+void Stream::await_room() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return queue_.size() < settings().queue; });
+}
+
 void Stream::push(const Work::Shared& work) {
     release(work.get());
     std::scoped_lock lock(mutex_);
@@ -69,6 +74,7 @@ Work::Shared Stream::next() {
     if (queue_.empty()) return nullptr;
     Work::Shared work = queue_.front();
     queue_.pop_front();
+    changed_.notify_all();
     return work;
 }
 

@@ -26,6 +26,8 @@ public:
     bool capturing() const { return capturing_; }
     void set_capturing(bool capturing) { capturing_ = capturing; }
 
+    // Waits while it is full.
+    void await_room();
     // Only Device::submit calls it: it knows what else must be waited for.
     void push(const Work::Shared& work);
     // The last piece that was pushed; null if there was none.
