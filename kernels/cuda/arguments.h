@@ -12,22 +12,28 @@ namespace ringccl::cuda {
 constexpr int kMaxOperands = 128;
 constexpr size_t kVectorBytes = 16;
 
-// Trivially copyable: it travels as the kernel's only parameter.
+// Trivially copyable: it travels as the kernel's only parameter. Without padding, in which remains of the stack could look like
+// addresses to whoever checks parameters word by word.
 struct ReduceArguments {
     void* dst;
     size_t count;
     size_t head;     // elements before the first vector; dst is aligned behind them
     size_t vectors;  // of 16 bytes; the elements behind them are the tail
-    Scale scale;
+    double scalar;   // these and the divisor as in Scale
+    uint64_t scalar_bits;
     uint64_t reciprocal;  // floor((2^64 - 1) / divisor), for averages of integers
+    int divisor;
     int k;
     const void* src[kMaxOperands];
 };
+static_assert(sizeof(ReduceArguments) == (8 + kMaxOperands) * sizeof(void*));
 
 // 1 <= k <= kMaxOperands. What dst and the sources are to each other is as for the CPU kernels.
 inline ReduceArguments reduce_arguments(void* dst, const void* const* src, int k, size_t count, size_t element_bytes,
                                         const Scale& scale) {
-    ReduceArguments arguments{dst, count, count, 0, scale, ~uint64_t{0} / static_cast<uint64_t>(scale.divisor), k, {}};
+    ReduceArguments arguments{
+        dst,           count, count, 0, scale.scalar, scale.scalar_bits, ~uint64_t{0} / static_cast<uint64_t>(scale.divisor),
+        scale.divisor, k,     {}};
     std::copy(src, src + k, arguments.src);
 
     // A dst between two places for elements, which no allocator gives, never gets to a place for a vector.

@@ -63,9 +63,9 @@ struct Times {
 
     RINGCCL_DEVICE explicit Times(const ReduceArguments& arguments) {
         if constexpr (std::is_integral_v<Lane>) {
-            factor = static_cast<Lane>(arguments.scale.scalar_bits);
+            factor = static_cast<Lane>(arguments.scalar_bits);
         } else {
-            factor = static_cast<Lane>(arguments.scale.scalar);
+            factor = static_cast<Lane>(arguments.scalar);
         }
     }
     RINGCCL_DEVICE Lane apply(Lane v) const { return v * factor; }
@@ -78,9 +78,9 @@ struct Over {
     bool exact;
 
     RINGCCL_DEVICE explicit Over(const ReduceArguments& arguments)
-        : divisor(static_cast<Lane>(arguments.scale.divisor)),
+        : divisor(static_cast<Lane>(arguments.divisor)),
           reciprocal(Lane{1} / divisor),
-          exact((arguments.scale.divisor & (arguments.scale.divisor - 1)) == 0) {}
+          exact((arguments.divisor & (arguments.divisor - 1)) == 0) {}
     RINGCCL_DEVICE Lane apply(Lane v) const { return exact ? v * reciprocal : v / divisor; }
 };
 
@@ -92,7 +92,7 @@ struct Quotient {
     Size divisor, reciprocal;
 
     RINGCCL_DEVICE explicit Quotient(const ReduceArguments& arguments)
-        : divisor(static_cast<Size>(arguments.scale.divisor)),
+        : divisor(static_cast<Size>(arguments.divisor)),
           reciprocal(static_cast<Size>(arguments.reciprocal >> (64 - 8 * sizeof(Size)))) {}
 
     RINGCCL_DEVICE Lane apply(const Lane& sum) const {
