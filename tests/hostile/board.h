@@ -24,7 +24,7 @@ struct Board {
     std::atomic<int64_t> fault_at{0};  // on the steady clock, which all processes share; 0: not yet
     struct Seat {
         std::atomic<int> call{-1};          // that it makes or will make next
-        std::atomic<bool> inside{false};    // it is in that call
+        std::atomic<int> entered{-1};       // the last that it has entered
         std::atomic<bool> answered{false};  // it has an error, or all that it wanted
     };
     Seat seats[kMostRanks];

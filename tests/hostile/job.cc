@@ -124,7 +124,7 @@ void Job::listen(int ms) {
 void Job::act() {
     const pid_t pid = children_[scene_.process_of(scene_.rank)].pid;
     const Board::Seat& seat = board_->seats[scene_.rank];
-    if (!acted_ && scene_.moment == Moment::outside && seat.call >= scene_.at && seat.inside) {
+    if (!acted_ && scene_.moment == Moment::outside && seat.entered >= scene_.at) {
         acted_ = true;
         std::this_thread::sleep_for(std::chrono::microseconds(scene_.after_us));
         board_->happens();
@@ -147,9 +147,9 @@ std::string Job::whereabouts(int process) const {
         const Board::Seat& seat = board_->seats[r];
         const int call = seat.call;
         where += fmt::format("rank {} {} {}{}; ", r,
-                             call < 0      ? "makes its communicator"
-                             : seat.inside ? "is in call"
-                                           : "is at call",
+                             call < 0               ? "makes its communicator"
+                             : seat.entered >= call ? "has entered call"
+                                                    : "is before call",
                              call, seat.answered ? " and has its answer" : "");
         if (call >= 0) where += scene_.call(call).text() + "; ";
     }

@@ -101,7 +101,7 @@ void Rank::work() {
 void Rank::hold_back(int number) {
     if (scene_.moment != Moment::inside || number != scene_.at || suffers()) return;
     const Board::Seat& other = board_.seats[scene_.rank];
-    await(scene_.bound_ms, [&] { return (other.call >= number && other.inside) || other.call > number; });
+    await(scene_.bound_ms, [&] { return other.entered >= number || other.answered; });
     pause(kHoldBackMs * 1000);
 }
 
@@ -182,15 +182,14 @@ Answer Rank::step(int number) {
 
     std::thread saboteur;
     if (here && (scene_.moment == Moment::inside || scene_.moment == Moment::during))
-        saboteur = std::thread([this] {
-            await(scene_.bound_ms, [&] { return seat_.inside.load(); });
+        saboteur = std::thread([this, number] {
+            await(scene_.bound_ms, [&] { return seat_.entered >= number; });
             pause(scene_.moment == Moment::inside ? kInsideUs : scene_.after_us);
             suffer();
         });
-    seat_.inside = true;
+    seat_.entered = number;
     Answer answer = make_call(me_, call);
     if (saboteur.joinable()) saboteur.join();
-    seat_.inside = false;
     return answer;
 }
 
