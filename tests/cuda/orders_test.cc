@@ -72,16 +72,6 @@ TEST_P(Orders, WhatIsBeforeIsDoneAndWhatIsBehindWaits) {
     });
 }
 
-// Back to back, each taking what the one before gave, without a wait between.
-TEST_P(Orders, ChainsOfCollectives) {
-    run_ranks(world(2), [](const Member& me) {
-        DeviceValues data(me, 0, std::vector<int32_t>(kCount, me.rank + 1));
-        for (int round = 0; round < 20; ++round)
-            if (Verdict v = reduce(me, data.data(), data.data(), kCount, me.stream); !v) return v;
-        return data.are(std::vector<int32_t>(kCount, 3 << 19));
-    });
-}
-
 // More calls than a stream has room for, while the others are late: the call that finds it full waits, and nobody else does.
 TEST_P(Orders, AFullStream) {
     run_ranks(world(2), [](const Member& me) {
