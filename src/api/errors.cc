@@ -2,6 +2,7 @@
 #include <string>
 
 #include "api/entry.h"
+#include "communicator/fabric.h"
 #include "communicator/report.h"
 #include "device/cuda_module.h"
 #include "device/host_device.h"
@@ -52,13 +53,23 @@ Result<CommPin> find_working(ringComm_t handle, const char* caller) {
     return pin;
 }
 
+namespace {
+
+Result<std::shared_ptr<Device>> open_device(const Settings& settings) {
+    if (settings.cuda_device < 0) return std::shared_ptr<Device>(std::make_shared<HostDevice>());
+    RINGCCL_ASSIGN(const CudaModule* cuda, cuda_module(settings.cuda_module));
+    return cuda->open(settings.cuda_device);
+}
+
+}  // namespace
+
 Status make_communicator(const ringUniqueId& id, int rank, int size, const Settings& settings, ringComm_t* comm) {
-    std::shared_ptr<Device> device = std::make_shared<HostDevice>();
-    if (settings.cuda_device >= 0) {
-        RINGCCL_ASSIGN(const CudaModule* cuda, cuda_module(settings.cuda_module));
-        RINGCCL_ASSIGN(device, cuda->open(settings.cuda_device));
+    auto device = open_device(settings);
+    if (!device.ok()) {
+        Fabric::decline(id, rank, size, settings, device.status());
+        return device.status();
     }
-    const uint64_t ticket = communicators().add(std::make_shared<Communicator>(rank, size, settings, std::move(device)));
+    const uint64_t ticket = communicators().add(std::make_shared<Communicator>(rank, size, settings, device.take()));
     if (ticket == 0) return failure(ringInvalidUsage, "too many communicators in one process; destroy some");
     // Another thread may be looking for what it can abort.
     std::atomic_ref<ringComm_t> handle(*comm);

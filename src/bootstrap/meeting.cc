@@ -27,6 +27,8 @@ using std::chrono::milliseconds;
 constexpr int kMostRanks = 1 << 20;
 // How long a failed meeting stays to tell ranks that come too late, at least.
 constexpr milliseconds kLinger{5000};
+// How long this process stays for those who have not taken their last answer, when they may never come for it.
+constexpr milliseconds kLastWords{1000};
 
 // "2, 5-7, 9"
 std::string ranges(const std::vector<int>& ranks) {
@@ -290,11 +292,14 @@ public:
         return {};
     }
 
-    void await_end(const Secret& secret, Deadline deadline) {
-        std::unique_lock lock(mutex_);
-        ended_.wait_until(lock, deadline.at(), [&] {
+    void await_end(const Secret& secret, Deadline deadline, const std::atomic<bool>& stop) {
+        constexpr milliseconds kLook{25};
+        const auto ended = [&] {
             return std::none_of(threads_.begin(), threads_.end(), [&](auto& entry) { return entry.second.secret == secret; });
-        });
+        };
+        std::unique_lock lock(mutex_);
+        while (!deadline.passed() && !stop.load() && !ended_.wait_for(lock, kLook, ended)) continue;
+        ended_.wait_until(lock, std::min(deadline.at(), Deadline::Clock::now() + kLastWords), ended);
     }
 
 private:
@@ -354,8 +359,8 @@ Status start_meeting(Listening listening, const Secret& secret, uint8_t call) {
     });
 }
 
-void await_meeting_end(const Secret& secret, Deadline deadline) {
-    Registry::instance().await_end(secret, deadline);
+void await_meeting_end(const Secret& secret, Deadline deadline, const std::atomic<bool>& stop) {
+    Registry::instance().await_end(secret, deadline, stop);
 }
 
 }  // namespace ringccl

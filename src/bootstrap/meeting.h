@@ -20,7 +20,7 @@ constexpr int meeting_point(uint8_t call) {
 Status start_meeting(Listening listening, const Secret& secret, uint8_t call);
 
 // Waits until the meeting of this secret, if this process serves it, has ended: until then others may not have the last answer,
-// and would lose it with the process.
-void await_meeting_end(const Secret& secret, Deadline deadline);
+// and would lose it with the process. Once `stop` is set, for a moment only: one of them may be stopped, and never take it.
+void await_meeting_end(const Secret& secret, Deadline deadline, const std::atomic<bool>& stop);
 
 }  // namespace ringccl

@@ -36,8 +36,9 @@ Status Communicator::meet(const ringUniqueId& id) {
     auto fabric =
         Fabric::build(id, rank_, size_, settings_, {bell_, *device_, presence_, *this, health_.stop(), aborted_}, deadline);
     if (!fabric.ok()) {
-        (void)health_.fail(fabric.status());
-        return health_.first();
+        // What went wrong here comes back to this rank as a verdict too, in words for the others.
+        const bool first = health_.fail(fabric.status()), own = fabric.status().code() != ringRemoteError;
+        return first || own ? fabric.status() : health_.first();
     }
     fabric_ = fabric.take();
     device_->join(fabric_->name());

@@ -29,8 +29,8 @@ struct Fabric::Choice {
 
 namespace {
 
-// Bad news get a moment to reach the others before this process may end; some may never come for it.
-constexpr std::chrono::seconds kLastWords{1};
+// Making has failed: who has not come for the bad news by now may never come.
+const std::atomic<bool> kNow{true};
 // Slices must be larger on a device, where each costs a launch, and so must what holds them.
 constexpr size_t kDeviceStage = 8;
 
@@ -86,6 +86,8 @@ Status Fabric::read_cards(const std::vector<std::string>& cards, Settings& setti
     for (size_t r = 0; r < cards.size(); ++r) {
         try {
             const json card = json::parse(cards[r]);
+            if (const auto why = card.find("declines"); why != card.end())
+                return failure(ringRemoteError, "rank {} cannot take part: {}", r, why->get<std::string>());
             hosts.push_back(card.at("host").get<std::string>());
             roster_.names.push_back(fmt::format("rank {} ({})", r, card.at("name").get<std::string>()));
             roster_.process.push_back(card.at("process").get<std::string>());
@@ -248,11 +250,12 @@ void Fabric::model_costs(const Reached& reached) {
 
 Status Fabric::meet(Bootstrap& bootstrap, Settings& settings, const Owner& owner, Deadline deadline) {
     RINGCCL_TRY(read_cards(bootstrap.cards(), settings));
-    RINGCCL_TRY(make_stages(settings, owner.device));
-    if (world_.size == 1) return {};
+    if (world_.size == 1) return make_stages(settings, owner.device);
     if (hub_ != nullptr) hub_->serve(roster_);
+    // First, so that all hear of what goes wrong from here on, whatever they are at.
     RINGCCL_ASSIGN(lifeline_,
                    Lifeline::tie(secret_, world_.rank, roster_, hub_card_, settings, owner.watched, deadline, owner.stop));
+    RINGCCL_TRY(make_stages(settings, owner.device));
     for (auto& choice : choices_)
         if (choice->p2p != nullptr) RINGCCL_TRY(choice->p2p->lend(stages_.all()));
     RINGCCL_TRY(probe(deadline, owner.stop));
@@ -275,7 +278,7 @@ Result<std::unique_ptr<Fabric>> Fabric::build(const ringUniqueId& id, int rank, 
     RINGCCL_ASSIGN(const std::string card, fabric->own_card(settings, owner.device));
     auto joined = Bootstrap::join(id, rank, size, card, settings, deadline, owner.stop);
     if (!joined.ok()) {
-        await_meeting_end(fabric->secret_, Deadline::after(kLastWords));
+        await_meeting_end(fabric->secret_, deadline, kNow);
         return joined.status();
     }
     auto bootstrap = joined.take();
@@ -288,13 +291,22 @@ Result<std::unique_ptr<Fabric>> Fabric::build(const ringUniqueId& id, int rank, 
             fabric->lifeline_->leave();
         }
         bootstrap.reset();
-        await_meeting_end(fabric->secret_, Deadline::after(kLastWords));
+        await_meeting_end(fabric->secret_, deadline, kNow);
         return met;
     }
     bootstrap.reset();
-    await_meeting_end(fabric->secret_, deadline);
+    await_meeting_end(fabric->secret_, deadline, owner.stop);
     for (const std::string& line : fabric->report()) log().info("rank {}: {}", rank, line);
     return fabric;
+}
+
+void Fabric::decline(const ringUniqueId& id, int rank, int size, const Settings& settings, const Status& why) {
+    if (size == 1) return;
+    log().warn("rank {} cannot take part in a communicator, which it tells the others: {}", rank, why.text());
+    const Deadline deadline = Deadline::after(std::chrono::milliseconds(settings.init_timeout_ms));
+    const std::atomic<bool> never{false};
+    (void)Bootstrap::join(id, rank, size, json{{"declines", why.text()}}.dump(), settings, deadline, never);
+    if (auto secret = secret_of(id); secret.ok()) await_meeting_end(secret.value(), deadline, kNow);
 }
 
 void Fabric::untie() {

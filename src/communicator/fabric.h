@@ -36,6 +36,8 @@ public:
     static Result<std::unique_ptr<Fabric>> build(const ringUniqueId& id, int rank, int size, Settings& settings, Owner owner,
                                                  Deadline deadline);
     ~Fabric();
+    // Instead: joins the meeting only to tell all others why this rank cannot take part.
+    static void decline(const ringUniqueId& id, int rank, int size, const Settings& settings, const Status& why);
 
     const World& world() const { return world_; }
     const CostModel& costs() const { return costs_; }

@@ -67,6 +67,30 @@ TEST(MakingOnCuda, WhenMemoryIsOut) {
     });
 }
 
+// The other one is not left waiting for it.
+TEST(MakingOnCuda, WhenMemoryIsOutOnOneRank) {
+    if (!on_standin()) GTEST_SKIP() << "only the stand-in does this on demand";
+    apart([]() -> Verdict {
+        setenv("STANDIN_FAIL", "cudaMalloc:1", 1);
+        ringUniqueId id;
+        if (Verdict v = worked(ringGetUniqueId(&id), "ringGetUniqueId"); !v) return v;
+        ringResult_t results[2];
+        std::string texts[2];
+        run_threads(2, [&](int rank) {
+            ringComm_t comm = nullptr;
+            const ringConfig_t config = on_cuda(0);
+            results[rank] = ringCommInitRankConfig(&comm, 2, id, rank, &config);
+            texts[rank] = ringGetLastError(nullptr);
+            return good();
+        });
+        const int other = results[0] == ringUnhandledCudaError ? 1 : 0;
+        if (results[1 - other] != ringUnhandledCudaError || results[other] != ringRemoteError)
+            return bad("{} and {}", texts[0], texts[1]);
+        if (texts[other].find(fmt::format("rank {} ", 1 - other)) == std::string::npos) return bad("{}", texts[other]);
+        return good();
+    });
+}
+
 TEST(MakingOnCuda, InitAllDealsRanksOutOverTheDevices) {
     apart([]() -> Verdict {
         int count = 0;

@@ -14,6 +14,7 @@
 #include <functional>
 #include <thread>
 
+#include "bootstrap/meeting.h"
 #include "bootstrap/unique_id.h"
 
 namespace ringccl {
@@ -394,6 +395,22 @@ TEST(Bootstrap, TheEndOfTheMeetingPointIsARemoteError) {
     EXPECT_THAT(status.text(), HasSubstr("meeting point"));
     ::waitpid(child, nullptr, 0);
     ::close(channel[0]);
+}
+
+TEST(Bootstrap, ARankThatNeverTakesTheLastAnswerIsNotWaitedForOnceTheWorldHasFailed) {
+    const ringUniqueId id = new_id();
+    auto stays = Bootstrap::join(id, 0, 1, "card", settings(), Deadline::after(seconds(10)), kNever);
+    ASSERT_TRUE(stays.ok()) << stays.status().text();
+    std::atomic<bool> failed = false;
+    std::thread monitor([&] {
+        std::this_thread::sleep_for(milliseconds(100));
+        failed = true;
+    });
+    const Deadline deadline = Deadline::after(seconds(60));
+    await_meeting_end(secret_of(id).value(), deadline, failed);
+    EXPECT_TRUE(failed);
+    EXPECT_FALSE(deadline.passed());
+    monitor.join();
 }
 
 TEST(Bootstrap, AnUnusedMeetingDoesNotHoldUpExit) {
